@@ -17,6 +17,7 @@ import (
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/store/tiered"
 )
 
 // fakeProgram and fakeKernel are live objects whose releases are watched.
@@ -284,8 +285,13 @@ func openOn(d func(disk.Options) cache.Disk, o Options) (*Cache, error) {
 	return (*Cache)(c), err
 }
 
-// onDisk returns the store that a cache writes.
-func onDisk(c *Cache) *disk.Store { return c.cache().Store().(*disk.Store) }
+// onDisk returns the store on disk that a cache writes.
+func onDisk(c *Cache) *disk.Store {
+	if s, ok := c.cache().Store().(*tiered.Store); ok {
+		return s.Near.(*disk.Store)
+	}
+	return c.cache().Store().(*disk.Store)
+}
 
 // emptyConfig keeps the settings file of whoever runs the tests out. Close has time enough
 // on a machine with other work.

@@ -112,7 +112,7 @@ func TestPrivateInterface(t *testing.T) {
 		}
 		h.Write(b)
 	}
-	const want = "90d873094c4b94a3"
+	const want = "a6931636c7ce55fc"
 	if got := hex.EncodeToString(h.Sum(nil)[:8]); got != want {
 		t.Errorf("the headers between the two libraries are others (%s, not %s): raise ks_private in internal.h, then write the new digest here", got, want)
 	}

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
 )
@@ -44,6 +46,11 @@ type Options struct {
 	// Refill, which may be nil, is asked for more where there is no job: it adds one, or
 	// says that it has none. It is called at the priority of builds.
 	Refill func(context.Context) bool
+
+	// Upload puts the entry of a key where other machines find it. It is called by several
+	// goroutines. spool.JobElsewhere says that no remote can be reached, or written. nil: jobs
+	// of that kind wait for another worker.
+	Upload func(context.Context, key.Key) spool.Outcome
 
 	Recorder stats.Recorder // counts; nil for none
 

@@ -106,6 +106,8 @@ type worker struct {
 	tried  map[string]bool // jobs that this worker leaves alone
 	since  time.Time       // since when it has had nothing to do
 	begun  time.Time       // when Run was called, for requests to stop
+
+	noUploads time.Time // until then no remote is asked
 }
 
 func (w *worker) run() error {
@@ -143,6 +145,10 @@ func (w *worker) run() error {
 		}
 		if w.status.End = w.end(); w.status.End != "" {
 			return nil
+		}
+		if w.uploads() {
+			w.since = time.Now()
+			continue
 		}
 		e, soon, err := w.next()
 		switch {
@@ -203,7 +209,7 @@ func (w *worker) next() (e *spool.Entry, soon bool, err error) {
 	w.status.Waiting = len(jobs)
 	for i := range jobs {
 		e := &jobs[i]
-		if w.tried[e.Environment+e.Name] {
+		if w.tried[e.Environment+e.Name] || e.Kind() == spool.Upload {
 			continue
 		}
 		// A time in the future is another clock's.
@@ -229,25 +235,15 @@ func (w *worker) quiet(e *spool.Entry, age time.Duration) time.Duration {
 
 func (w *worker) more() bool {
 	e, soon, err := w.next()
-	return err == nil && (e != nil || soon)
+	return err == nil && (e != nil || soon || w.mayUpload() && w.uploadsWait())
 }
 
 // one does a job, or decides that it will not be done.
 func (w *worker) one(e *spool.Entry) {
 	ctx, s := w.ctx, w.o.Store
 	begin := time.Now()
-	j, err := spool.Read(ctx, s, e)
-	switch {
-	case errors.Is(err, spool.ErrInvalid):
-		w.remove(e)
-		w.refused(e, begin, err.Error())
-		return
-	case errors.Is(err, spool.ErrVersion): // its own worker does it, or gc removes it
-		w.keep(e)
-		w.ended(e, begin, spool.JobElsewhere, err.Error())
-		return
-	case err != nil: // it went, or cannot be read now
-		w.leave(e)
+	j := w.read(e, begin)
+	if j == nil {
 		return
 	}
 	tries := spool.ReadTries(ctx, s, e)
@@ -291,6 +287,9 @@ func (w *worker) one(e *spool.Entry) {
 		w.ended(e, begin, spool.JobVoid, r.outcome.Reason)
 	case r.outcome.State == spool.JobStored, r.outcome.State == spool.JobThere:
 		w.removed(e, spool.Left(w.ctx, w.o.Store, e, j, r.outcome.Left))
+		if r.outcome.State == spool.JobStored {
+			w.share(j)
+		}
 		w.status.Done++
 		w.o.Recorder.Add(stats.JobsDone, 1)
 		w.ended(e, begin, r.outcome.State, r.outcome.Reason)

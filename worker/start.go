@@ -152,12 +152,14 @@ func BuilderCommand(path string, s *disk.Store, more []string) []string {
 	return argv
 }
 
-// flags returns settings that are variables as the values of --set.
-func flags(variables []string) []string {
-	all := make([]string, len(variables))
-	for i, v := range variables {
+// flags returns settings that are variables as the values of --set, but for those of remotes:
+// others see the arguments of a process, and a builder speaks to no remote.
+func flags(variables []string) (all []string) {
+	for _, v := range variables {
 		name, value, _ := strings.Cut(strings.TrimPrefix(v, "KERNSTASH_"), "=")
-		all[i] = strings.ReplaceAll(strings.ToLower(name), "_", "-") + "=" + value
+		if name != "TENANT" && !strings.HasPrefix(name, "REMOTE") {
+			all = append(all, strings.ReplaceAll(strings.ToLower(name), "_", "-")+"="+value)
+		}
 	}
 	return all
 }

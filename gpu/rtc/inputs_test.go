@@ -162,7 +162,9 @@ func TestUnchanged(t *testing.T) {
 	if err := os.WriteFile("a.cu", []byte("__TIME__"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	file := func(value string) []key.Pair { return []key.Pair{{Name: "input", Value: "2"}, {Name: "file", Value: value}} }
+	file := func(value string) []key.Pair {
+		return []key.Pair{{Name: "input", Value: "2"}, {Name: "file", Value: value}}
+	}
 	before, after := time.Now().Add(-time.Hour), time.Now().Add(time.Hour)
 	for name, test := range map[string]struct {
 		value string

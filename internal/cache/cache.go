@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kernstash/kernstash/agent/client"
 	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/live"
@@ -33,14 +34,17 @@ type Options struct {
 // Cache is safe for concurrent use.
 type Cache struct {
 	settings *settings.Settings
-	written  Store         // what is built is stored there, unless the mode forbids it; nil: nowhere
-	layers   []store.Store // read-only, asked in order behind written
-	end      []func()      // close the stores
+	written  Store          // what is built is stored there, unless the mode forbids it; nil: nowhere
+	near     Store          // the part of written that is on this machine: the jobs are there
+	agent    *client.Client // of the node, behind written; nil: none is asked
+	layers   []store.Store  // read-only, asked in order behind written
+	end      []func()       // close the stores
 	engine   *engine.Engine
 	log      engine.Loggers
 
 	newStarter func(Jobs) Starter // may be nil
-	starting   sync.Once
+	starting   sync.Mutex         // for the next two
+	ended      bool
 	starter    Starter  // nil: nothing was left
 	refreshed  sync.Map // keys of jobs in mode refresh
 
@@ -96,6 +100,9 @@ func Open(o Options) (*Cache, error) {
 	}
 	c.openStores(o.Disk)
 	e := engine.Options{Settings: set, Layers: c.layers, Recorder: c.stats, Loggers: c.log}
+	if len(set.Remote) > 0 {
+		e.Stored = c.upload
+	}
 	if c.written != nil {
 		e.Store = c.written
 		e.Blobs, _ = c.written.(store.Blobs) // what only later processes need
@@ -219,9 +226,7 @@ func (c *Cache) close() (captures []string, artifacts int) {
 		captures = append(captures, t.Close(deadline)...)
 	}
 	artifacts = c.engine.Close(deadline)
-	if c.starter != nil {
-		c.starter.Close()
-	}
+	c.closeStarter()
 	c.KeepStats()
 	for _, end := range c.end {
 		end()

@@ -33,7 +33,7 @@ type Starter interface {
 // names are kept when it is built. In mode refresh what is stored makes place for what
 // the worker will build, once for each recipe: it would leave that as it is.
 func (c *Cache) AddJob(ctx context.Context, j spool.Job) (spool.Result, error) {
-	jobs, ok := c.written.(spool.Store)
+	jobs, ok := c.near.(spool.Store)
 	if !ok || !c.engine.Writes() {
 		return spool.Dropped, fmt.Errorf("add job: %w", engine.ErrReadOnly)
 	}
@@ -48,19 +48,50 @@ func (c *Cache) AddJob(ctx context.Context, j spool.Job) (spool.Result, error) {
 
 // Jobs returns where such jobs are, and who is to do them.
 func (c *Cache) Jobs() Jobs {
-	if _, ok := c.written.(spool.Store); !ok || !c.engine.Writes() {
+	if _, ok := c.near.(spool.Store); !ok || !c.engine.Writes() {
 		return Jobs{Policy: settings.WorkerOff}
 	}
-	return Jobs{c.written, c.settings.Worker, c.settings.Variables("max-size", "threshold", "eviction", "frameworks-max-size"), c.log.Disk}
+	return Jobs{c.near, c.settings.Worker, c.settings.Variables(c.settings.Workers()...), c.log.Disk}
 }
 
-// Start starts a worker for such jobs, if there is a Starter. It comes before Close.
+// upload has a worker put an entry where other machines find it: this process speaks to no
+// remote. The agent, where there is one, has got it.
+func (c *Cache) upload(e *store.Entry) {
+	if c.agent != nil && c.agent.Present() {
+		return
+	}
+	res, err := c.AddJob(context.Background(), spool.Job{Kind: spool.Upload, Recipe: e.Recipe, Cost: e.Artifact.Cost})
+	switch {
+	case err != nil:
+		c.log.Disk.Debug("not to be uploaded", "key", e.Key.Short(), "reason", err.Error())
+	case res.Waits():
+		c.Start()
+	}
+}
+
+// Start starts a worker for such jobs, if there is a Starter. After Close it does nothing.
 func (c *Cache) Start() {
 	if c.newStarter == nil {
 		return
 	}
-	c.starting.Do(func() { c.starter = c.newStarter(c.Jobs()) })
+	c.starting.Lock()
+	defer c.starting.Unlock()
+	if c.ended {
+		return
+	}
+	if c.starter == nil {
+		c.starter = c.newStarter(c.Jobs())
+	}
 	if c.starter != nil {
 		c.starter.Start()
+	}
+}
+
+// closeStarter ends what Start has started, and what is under way of it.
+func (c *Cache) closeStarter() {
+	c.starting.Lock()
+	defer c.starting.Unlock()
+	if c.ended = true; c.starter != nil {
+		c.starter.Close()
 	}
 }

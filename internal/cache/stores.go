@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/kernstash/kernstash/agent/client"
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/arithmetic"
 	"github.com/kernstash/kernstash/internal/contents"
@@ -12,6 +13,7 @@ import (
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/store/memory"
+	"github.com/kernstash/kernstash/store/tiered"
 )
 
 // Store is what the store has to offer that a Cache writes. What else package store
@@ -41,7 +43,7 @@ func (c *Cache) openStores(open func(disk.Options) Disk) {
 		c.openDisks(open)
 	case set.InMemory && set.InMemEvictionThreshold == 0 && set.Mode != settings.ModeReadOnly:
 		own := memory.New(memory.Options{MaxSize: maxInProcess, Recorder: c.stats})
-		c.written, c.end = own, []func(){own.Clear}
+		c.written, c.near, c.end = own, own, []func(){own.Clear}
 	}
 }
 
@@ -58,8 +60,8 @@ func (c *Cache) openDisks(open func(disk.Options) Disk) {
 	o.ReadOnly = c.settings.Mode == settings.ModeReadOnly
 	if o.Dir != "" {
 		own := open(o)
+		c.written, c.near = c.withAgent(own, o.ReadOnly), own
 		c.shareDisk(own, !o.ReadOnly)
-		c.written = own
 	} else {
 		c.log.Warn("disk tier off", "reason", "no directory: neither KERNSTASH_DIR nor a home directory is set")
 	}
@@ -68,6 +70,25 @@ func (c *Cache) openDisks(open func(disk.Options) Disk) {
 		c.shareDisk(layer, false)
 		c.layers = append(c.layers, layer)
 	}
+}
+
+// withAgent puts the agent of the node behind the disk. Whether there is one is found out when
+// something is not on disk.
+func (c *Cache) withAgent(own Disk, readOnly bool) Store {
+	near, ok := own.(tiered.Near)
+	sockets := c.settings.AgentSockets()
+	if !ok || len(sockets) == 0 {
+		return own
+	}
+	c.agent = client.New(client.Options{Paths: sockets, UIDs: c.settings.AgentUID, Trace: c.log.Disk, Recorder: c.stats})
+	s := tiered.New(near, tiered.Options{
+		Far: []tiered.Far{{
+			Name: client.Name, Store: c.agent, Locker: c.agent, Timeout: client.DefaultTimeout, NoBackfill: true, Present: c.agent.Present,
+		}},
+		ReadOnly: readOnly, Recorder: c.stats, Log: c.log.Disk,
+	})
+	c.end = append(c.end, func() { _ = s.Close() })
+	return s
 }
 
 // shareDisk has a store on disk used until the Cache is closed. shares says that others

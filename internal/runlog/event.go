@@ -65,7 +65,7 @@ type Event struct {
 	Spent    time.Duration `json:"-"`                 // on this request: compiling, or looking up and loading
 	Saved    time.Duration `json:"-"`                 // recorded cost of the build less Spent; 0 if compiled, below if it was found before
 	Bytes    int64         `json:"bytes,omitzero"`    // of the artifact
-	Layer    string        `json:"layer,omitzero"`    // of Disk: the read-only layer that had it, a directory
+	Layer    string        `json:"layer,omitzero"`    // of Disk: the read-only layer that had it, a directory, or the remote, a name
 }
 
 // MaxLine is the length of a line at most, its line feed included.

@@ -32,7 +32,7 @@ type Summary struct {
 	Passes   []Count `json:"passed_because"`   // requests that were passed through, by reason
 	Failures []Count `json:"failed_because"`   // requests that the compiler refused, by reason
 
-	Layers []Count `json:"from_layers,omitempty"` // of requests found on disk, those in read-only layers, by directory
+	Layers []Count `json:"from_layers,omitempty"` // of requests found on disk, those in read-only layers and in remotes, by directory or name
 
 	Uses []Use `json:"uses"` // by front end and compiler, those that took longest first
 

@@ -114,4 +114,15 @@ func TestBundle(t *testing.T) {
 	if !strings.Contains(said, "POCL_CACHE_DIR: left alone, as you have set its variables") {
 		t.Errorf("a cache of the user's: %s", said)
 	}
+
+	// The list of trusted keys stands for --trust.
+	in("second", nil, command, "trust", "add", "key.pub.pem")
+	listed := func() string { return in("second", nil, command, "run", "-q", "--bundle", "kernels.kst", "--", "env") }
+	if said := listed(); !strings.Contains(said, "\nPOCL_CACHE_DIR="+pocl+"\n") || !strings.Contains(said, "KERNSTASH_LAYERS="+places[0]+"\n") {
+		t.Errorf("not used with a key of the list: %s", said)
+	}
+	in("second", nil, command, "trust", "revoke", "key.pub.pem")
+	if said := listed(); strings.Contains(said, "POCL_CACHE_DIR") || strings.Contains(said, "KERNSTASH_LAYERS") {
+		t.Errorf("used with a revoked key: %s", said)
+	}
 }

@@ -23,7 +23,11 @@ func outcomes(t *testing.T, r stage.Result) map[string]int {
 	}
 	all := make(map[string]int)
 	for _, p := range s.Programs {
-		all[strings.TrimSuffix(string(p.Outcome)+": "+p.Reason, ": ")] += p.Requests
+		what := strings.TrimSuffix(string(p.Outcome)+": "+p.Reason, ": ")
+		if p.Layer != "" {
+			what += ", from " + p.Layer
+		}
+		all[what] += p.Requests
 	}
 	return all
 }

@@ -1,0 +1,69 @@
+package agent
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// errTimeout is that of a deadline.
+var errTimeout = os.ErrDeadlineExceeded
+
+// peer is who connected, as the kernel says.
+type peer struct {
+	uid  uint32
+	gids []uint32 // the supplementary ones, too
+	pid  int32    // 0 where it is not in a namespace that is seen from here
+}
+
+func peerOf(c *net.UnixConn) (p peer, err error) {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return p, err
+	}
+	if e := raw.Control(func(fd uintptr) { p, err = peerAt(int(fd)) }); e != nil {
+		err = e
+	}
+	return p, err
+}
+
+func peerAt(fd int) (peer, error) {
+	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
+	if err != nil {
+		return peer{}, fmt.Errorf("peer's credentials: %w", err)
+	}
+	p := peer{uid: cred.Uid, gids: []uint32{cred.Gid}, pid: cred.Pid}
+	groups := make([]uint32, 64)
+	for range 2 {
+		size := uint32(len(groups) * 4)
+		_, _, errno := unix.Syscall6(unix.SYS_GETSOCKOPT, uintptr(fd), unix.SOL_SOCKET, unix.SO_PEERGROUPS,
+			uintptr(unsafe.Pointer(&groups[0])), uintptr(unsafe.Pointer(&size)), 0)
+		if errno == unix.ERANGE {
+			groups = make([]uint32, size/4)
+			continue
+		}
+		if errno == 0 {
+			p.gids = append(p.gids, groups[:size/4]...)
+		}
+		break
+	}
+	return p, nil
+}
+
+// watchProcess returns what says whether a process lives, as far as that can be told.
+func watchProcess(pid int32) (alive func() bool, end func()) {
+	fd, err := -1, error(nil)
+	if pid > 0 {
+		fd, err = unix.PidfdOpen(int(pid), 0)
+	}
+	if fd < 0 || err != nil {
+		return func() bool { return true }, func() {}
+	}
+	return func() bool {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0)
+		return err != nil || n == 0
+	}, func() { _ = unix.Close(fd) }
+}

@@ -1,0 +1,100 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// tenant is one that is served.
+type tenant struct {
+	Tenant
+	near   *disk.Store
+	store  Store
+	end    func(context.Context)
+	counts stats.Counters
+	limit  time.Duration // of a fetch
+
+	gets, hits, fetched, puts atomic.Int64
+
+	mu      sync.Mutex
+	fetches map[string]*fetch // under way
+}
+
+// fetch is one that all who ask for the same meanwhile wait for.
+type fetch struct {
+	done  chan struct{}
+	entry *store.Entry // read only
+	blob  []byte       // likewise
+	err   error
+}
+
+// get returns an entry that the node cache had no file of. A fetch goes on when nobody waits
+// any more: who asks next finds it.
+func (t *tenant) get(ctx context.Context, k key.Key) (*store.Entry, error) {
+	f := t.once(ctx, string(k.Sum[:]), func(ctx context.Context, f *fetch) { f.entry, f.err = t.store.Get(ctx, k) })
+	return f.entry, f.err
+}
+
+func (t *tenant) manifest(ctx context.Context, name key.Digest) ([]byte, error) {
+	f := t.once(ctx, "m"+string(name[:]), func(ctx context.Context, f *fetch) {
+		f.blob, f.err = t.store.GetBlob(ctx, store.Manifests, name)
+	})
+	return f.blob, f.err
+}
+
+// once runs do, unless it runs for the same name already, and waits for it as long as ctx says.
+func (t *tenant) once(ctx context.Context, name string, do func(context.Context, *fetch)) *fetch {
+	t.mu.Lock()
+	f, under := t.fetches[name]
+	if !under {
+		f = &fetch{done: make(chan struct{})}
+		t.fetches[name] = f
+		go func() {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.limit)
+			defer cancel()
+			defer func() {
+				if v := recover(); v != nil {
+					f.entry, f.blob, f.err = nil, nil, fmt.Errorf("panic: %v", v)
+				}
+				t.mu.Lock()
+				delete(t.fetches, name)
+				t.mu.Unlock()
+				close(f.done)
+			}()
+			do(ctx, f)
+		}()
+	}
+	t.mu.Unlock()
+	select {
+	case <-f.done:
+		return f
+	case <-ctx.Done():
+		return &fetch{err: ctx.Err()}
+	}
+}
+
+func (t *tenant) status(owner bool) TenantStatus {
+	d := t.near.Status()
+	st := TenantStatus{
+		Name: t.Name, Write: t.Write, Entries: d.Entries, Bytes: d.Bytes, MaxBytes: d.MaxSize,
+		Gets: t.gets.Load(), Hits: t.hits.Load(), Fetched: t.fetched.Load(), Puts: t.puts.Load(), Remote: make(map[string]int64),
+	}
+	if owner {
+		st.Dir = d.Dir
+	}
+	now := t.counts.Snapshot()
+	for c := stats.RemoteHits; int(c) < stats.NumCounters; c++ {
+		if now[c] != 0 {
+			st.Remote[c.String()] = now[c]
+		}
+	}
+	return st
+}
