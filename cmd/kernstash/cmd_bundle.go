@@ -59,15 +59,10 @@ be writing there. 'kernstash bundle restore' unpacks them.` +
 			return bundles.Create(cmd.Context(), a, args[:last], args[last], o)
 		},
 	}
-	cmd.Flags().StringArrayVar(&o.Filters, "filter", nil, "entries of NAME=TEXT alone; NAME is "+strings.Join(bundles.Filters, ", "))
+	filterFlag(cmd, &o.Filters)
 	cmd.Flags().BoolVar(&o.WithoutSource, "without-source", false, "leave out what the entries were built from")
 	cmd.Flags().StringSliceVar(&o.Harvest, "harvest", nil, "caches of other tools: "+strings.Join(bundles.Tools, ", ")+", or NAME=DIR")
 	cmd.Flags().StringVar(&o.Sign, "sign", "", "file with the private key that signs it")
-	var names []string
-	for _, f := range bundles.Filters {
-		names = append(names, f+"=")
-	}
-	_ = cmd.RegisterFlagCompletionFunc("filter", cobra.FixedCompletions(names, cobra.ShellCompDirectiveNoSpace|cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 

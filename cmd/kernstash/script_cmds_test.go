@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/kernstash/kernstash/agent/client"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/store/disk"
 )
@@ -133,4 +134,17 @@ func waitInterrupted() {
 	<-ctx.Done()
 	fmt.Println("cancelled")
 	time.Sleep(time.Minute)
+}
+
+// waitsForAgent waits until the agent that the script has set answers.
+func waitsForAgent(ts *testscript.TestScript, _ bool, _ []string) {
+	c := client.New(client.Options{Paths: []string{ts.Getenv("KERNSTASH_AGENT")}, Timeout: time.Minute})
+	for range 3600 {
+		if _, err := c.Status(context.Background(), new(any)); err == nil {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+		c = client.New(client.Options{Paths: []string{ts.Getenv("KERNSTASH_AGENT")}, Timeout: time.Minute})
+	}
+	ts.Fatalf("no agent answers")
 }

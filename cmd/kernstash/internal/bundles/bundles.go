@@ -20,14 +20,15 @@ import (
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/trust"
 )
 
 // Filters are the names that --filter takes.
 var Filters = []string{"api", "device", "driver", "kernel", "key", "platform"}
 
-// filter returns what reports whether an entry is one that all names ask for; of what one name asks
+// Filter returns what reports whether an entry is one that all names ask for; of what one name asks
 // for more than once any will do. Upper and lower case are the same.
-func filter(words []string) (func(store.Info) bool, error) {
+func Filter(words []string) (func(store.Info) bool, error) {
 	wanted := make(map[string][]string)
 	for _, w := range words {
 		name, text, ok := strings.Cut(w, "=")
@@ -100,7 +101,7 @@ func writeSkipped(a *cli.App, all []skipped) {
 
 // Create writes a bundle of the directories, or of the cache that the settings name, to a file.
 func Create(ctx context.Context, a *cli.App, dirs []string, to string, o CreateOptions) error {
-	wanted, err := filter(o.Filters)
+	wanted, err := Filter(o.Filters)
 	if err != nil {
 		return err
 	}
@@ -163,7 +164,11 @@ func Create(ctx context.Context, a *cli.App, dirs []string, to string, o CreateO
 	writeSkipped(a, r.Skipped)
 	for _, d := range from {
 		jobs, _ := spool.List(ctx, d) // what cannot be read is no job
-		r.Waiting += len(jobs)
+		for i := range jobs {
+			if jobs[i].Kind() != spool.Upload {
+				r.Waiting++
+			}
+		}
 	}
 	if r.Waiting > 0 {
 		fmt.Fprintf(a.Err, "kernstash: without %s of a worker: 'kernstash worker run --once' does them\n", human.Plural(r.Waiting, "job"))
@@ -199,7 +204,7 @@ func signer(k ed25519.PrivateKey) string {
 	if k == nil {
 		return ""
 	}
-	return bundle.Fingerprint(k.Public().(ed25519.PublicKey))
+	return trust.Fingerprint(k.Public().(ed25519.PublicKey))
 }
 
 // replace writes a file, which appears complete or not at all, and returns its size. Where the name
@@ -239,11 +244,8 @@ func replace(name string, write func(*os.File) error) (size int64, err error) {
 }
 
 // Open opens a bundle: a file, or a directory that holds one. The function gives it back.
-func Open(name string, trust []string) (r *bundle.Reader, closed func(), err error) {
-	trusted, err := publicKeys(trust)
-	if err != nil {
-		return nil, nil, err
-	}
+// Unless trusted is empty, one of these keys must have signed it.
+func Open(name string, trusted []ed25519.PublicKey) (r *bundle.Reader, closed func(), err error) {
 	info, err := os.Stat(name)
 	if err != nil {
 		return nil, nil, fmt.Errorf("open bundle: %w", err)
@@ -274,7 +276,15 @@ type imported struct {
 
 // Import puts what a bundle holds into the cache, or, with a directory, unpacks it there as a layer.
 func Import(ctx context.Context, a *cli.App, name, dir string, trust []string) error {
-	r, closed, err := Open(name, trust)
+	s, err := a.Settings()
+	if err != nil {
+		return err
+	}
+	trusted, err := Trusted(s, trust)
+	if err != nil {
+		return err
+	}
+	r, closed, err := Open(name, trusted)
 	if err != nil {
 		return err
 	}
@@ -292,10 +302,6 @@ func Import(ctx context.Context, a *cli.App, name, dir string, trust []string) e
 		return a.Report(imported{Into: dir, Layer: true, Stored: len(r.Entries)}, true, func() {
 			a.Printf("unpacked %s into %s: KERNSTASH_LAYERS=%[2]s has programs use it\n", human.Plural(len(r.Entries), "entry"), human.Printable(dir, false))
 		})
-	}
-	s, err := a.Settings()
-	if err != nil {
-		return err
 	}
 	if s.Dir == "" {
 		return cli.ErrNoDirectory

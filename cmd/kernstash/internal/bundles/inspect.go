@@ -18,6 +18,7 @@ import (
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/trust"
 )
 
 // InspectOptions are those of `bundle inspect`.
@@ -51,7 +52,11 @@ type deviceReport struct {
 
 // Inspect says what is in a bundle. It reads and checks every file.
 func Inspect(ctx context.Context, a *cli.App, name string, o InspectOptions) error {
-	r, closed, err := Open(name, o.Trust)
+	trusted, err := publicKeys(o.Trust)
+	if err != nil {
+		return err
+	}
+	r, closed, err := Open(name, trusted)
 	if err != nil {
 		return err
 	}
@@ -61,7 +66,7 @@ func Inspect(ctx context.Context, a *cli.App, name string, o InspectOptions) err
 		Caches: r.Harvests,
 	}
 	if r.Signer != nil {
-		rep.Signer = bundle.Fingerprint(r.Signer)
+		rep.Signer = trust.Fingerprint(r.Signer)
 	}
 	for i, d := range r.Devices {
 		rep.Devices[i].Device = d

@@ -4,10 +4,12 @@ import (
 	"crypto/ed25519"
 	"fmt"
 	"os"
+	"slices"
 
-	"github.com/kernstash/kernstash/bundle"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/trust"
 )
 
 // generated is what `keygen --json` writes.
@@ -23,11 +25,11 @@ func Keygen(a *cli.App, name string) error {
 	if err != nil {
 		return fmt.Errorf("keygen: %w", err)
 	}
-	own, others, err := bundle.MarshalKey(private)
+	own, others, err := trust.Marshal(private)
 	if err != nil {
 		return fmt.Errorf("keygen: %w", err)
 	}
-	r := generated{name + ".pem", name + ".pub.pem", bundle.Fingerprint(public)}
+	r := generated{name + ".pem", name + ".pub.pem", trust.Fingerprint(public)}
 	if err := create(r.Private, own, 0o600); err != nil {
 		return err
 	}
@@ -61,11 +63,39 @@ func privateKey(name string) (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--sign: %w", err)
 	}
-	k, err := bundle.ParsePrivateKey(b)
+	k, err := trust.ParsePrivate(b)
 	if err != nil {
 		return nil, fmt.Errorf("--sign %s: %w", name, err)
 	}
 	return k, nil
+}
+
+// Trusted returns the keys one of which must have signed a bundle: those in the files, or, where there is no
+// file, those of the user's list; none where there is no list either. No revoked key is among them.
+func Trusted(s *settings.Settings, files []string) ([]ed25519.PublicKey, error) {
+	list := trust.Open(s.Trust, s.TrustNamed())
+	if err := list.Err(); err != nil {
+		return nil, err
+	}
+	if !list.IsSet() {
+		return publicKeys(files)
+	}
+	all := list.Keys()
+	if len(files) > 0 {
+		var err error
+		if all, err = publicKeys(files); err != nil {
+			return nil, err
+		}
+		revoked := make(map[string]bool)
+		for _, e := range list.Entries() {
+			revoked[e.Fingerprint] = e.Revoked
+		}
+		all = slices.DeleteFunc(all, func(k ed25519.PublicKey) bool { return revoked[trust.Fingerprint(k)] })
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("%w: every key is revoked, see 'kernstash trust list'", trust.ErrUntrusted)
+	}
+	return all, nil
 }
 
 // publicKeys reads the keys of all files.
@@ -75,7 +105,7 @@ func publicKeys(files []string) (all []ed25519.PublicKey, err error) {
 		if err != nil {
 			return nil, fmt.Errorf("--trust: %w", err)
 		}
-		keys, err := bundle.ParsePublicKeys(b)
+		keys, err := trust.ParsePublic(b)
 		if err != nil {
 			return nil, fmt.Errorf("--trust %s: %w", file, err)
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/kernstash/kernstash/bundle"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/trust"
 )
 
 // annotation marks images that are bundles.
@@ -88,7 +89,11 @@ func Push(ctx context.Context, a *cli.App, file, reference string, trust []strin
 	if err != nil {
 		return cli.Usagef("bundle push: %v", err)
 	}
-	r, closed, err := Open(file, trust)
+	trusted, err := publicKeys(trust)
+	if err != nil {
+		return err
+	}
+	r, closed, err := Open(file, trusted)
 	if err != nil {
 		return err
 	}
@@ -145,7 +150,11 @@ func Pull(ctx context.Context, a *cli.App, reference, file string, trust []strin
 	p := a.Progress()
 	p.Say("pulling %s", ref)
 	defer p.Done()
-	trusted, err := publicKeys(trust)
+	s, err := a.Settings()
+	if err != nil {
+		return err
+	}
+	trusted, err := Trusted(s, trust)
 	if err != nil {
 		return err
 	}
@@ -176,7 +185,7 @@ func layerSize(img v1.Image) (int64, error) {
 
 func report(a *cli.App, verb string, m moved, r *bundle.Reader) error {
 	if r.Signer != nil {
-		m.Signer = bundle.Fingerprint(r.Signer)
+		m.Signer = trust.Fingerprint(r.Signer)
 	}
 	return a.Report(m, true, func() {
 		a.Printf("%s %s, %s: %s\n", verb, human.Plural(m.Entries, "entry"), human.Size(m.Size), m.Reference)

@@ -2,6 +2,7 @@ package bundles
 
 import (
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
 	"os"
@@ -30,8 +31,9 @@ type Copy struct {
 
 // Restored makes a private directory of a bundle, in dir or, where that is empty, below the user's directory for
 // caches, and returns what has programs use it: as a layer in front of those of the settings, and its caches of other tools.
-func Restored(ctx context.Context, name, dir string, trust, layers []string) (*Copy, error) {
-	r, closed, err := Open(name, trust)
+// Unless trusted is empty, one of these keys must have signed the bundle.
+func Restored(ctx context.Context, name, dir string, trusted []ed25519.PublicKey, layers []string) (*Copy, error) {
+	r, closed, err := Open(name, trusted)
 	if err != nil {
 		return nil, err
 	}
@@ -55,8 +57,8 @@ func Restored(ctx context.Context, name, dir string, trust, layers []string) (*C
 		return nil, fmt.Errorf("restore bundle: KERNSTASH_LAYERS takes no path with %q: %s", filepath.ListSeparator, dir)
 	}
 	rep := &Copy{Bundle: name, Dir: dir, Entries: len(r.Entries), Caches: r.Harvests, Variables: []bundle.Variable{}, reader: r}
-	if rep.Existing, err = r.Restore(ctx, dir); errors.Is(err, bundle.ErrUntrusted) && len(trust) == 0 {
-		err = fmt.Errorf("%w: --trust names the key that has signed it", err)
+	if rep.Existing, err = r.Restore(ctx, dir); errors.Is(err, bundle.ErrUntrusted) && len(trusted) == 0 {
+		err = fmt.Errorf("%w: --trust names the key that has signed it, as 'kernstash trust add' does", err)
 	}
 	if err != nil {
 		return nil, err
@@ -127,7 +129,11 @@ func Restore(ctx context.Context, a *cli.App, name, dir string, trust []string, 
 	if err != nil {
 		return err
 	}
-	rep, err := Restored(ctx, name, dir, trust, s.Layers)
+	trusted, err := Trusted(s, trust)
+	if err != nil {
+		return err
+	}
+	rep, err := Restored(ctx, name, dir, trusted, s.Layers)
 	if err != nil {
 		return err
 	}

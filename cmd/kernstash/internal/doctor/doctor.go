@@ -42,6 +42,7 @@ func Run(ctx context.Context, a *cli.App, quick bool) error {
 		r.checkSettings(s)
 		r.checkRoot(ctx, s)
 		r.checkLayers(ctx, s)
+		r.checkAgent(ctx, s)
 		r.checkFrameworks(s)
 	}
 	r.checkEntry()

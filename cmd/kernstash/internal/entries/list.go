@@ -36,7 +36,7 @@ type EntryReport struct {
 func reportEntry(info store.Info) EntryReport {
 	r := EntryReport{
 		Kernels: append([]string{}, info.Kernels...), // of none, too: null is no list in JSON
-		Device:  deviceName(info), Size: info.Size, CostMS: human.Millis(info.Cost),
+		Device:  DeviceName(info), Size: info.Size, CostMS: human.Millis(info.Cost),
 		Created: info.Created.UTC(), Accessed: info.Accessed.UTC(), Location: info.Location,
 	}
 	if !info.Key.IsZero() {
@@ -48,7 +48,8 @@ func reportEntry(info store.Info) EntryReport {
 	return r
 }
 
-func deviceName(info store.Info) string {
+// DeviceName is what people know the device of an entry by.
+func DeviceName(info store.Info) string {
 	if info.Device.Name == "" {
 		return ""
 	}
@@ -68,7 +69,7 @@ var sortings = map[string]func(info store.Info) (int64, string){
 	"size": func(info store.Info) (int64, string) { return -info.Size, "" },
 	"age":  func(info store.Info) (int64, string) { return info.Accessed.UnixNano(), "" },
 	"cost": func(info store.Info) (int64, string) { return -int64(info.Cost), "" },
-	"name": func(info store.Info) (int64, string) { return 0, entryName(info) },
+	"name": func(info store.Info) (int64, string) { return 0, Name(info) },
 }
 
 // CheckOrder refuses what is no order of ls.
@@ -79,8 +80,8 @@ func CheckOrder(sort string) error {
 	return nil
 }
 
-// entryName is what people know a program by: its kernels.
-func entryName(info store.Info) string {
+// Name is what people know a program by: its kernels.
+func Name(info store.Info) string {
 	if len(info.Kernels) == 0 {
 		return "–"
 	}
@@ -170,12 +171,12 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 	}
 	blank := strings.Repeat(" ", indent)
 	head := fmt.Sprintf("%-12s  %9s  %9s  %-14s  ", short, human.Size(info.Size), cost, human.Age(info.Accessed, w.now))
-	line(head, entryName(info), utf8.RuneCountInString(head))
+	line(head, Name(info), utf8.RuneCountInString(head))
 	if info.Bad != nil {
 		line(blank, "cannot hit: "+human.Printable(info.Bad.Error(), false), indent)
 	}
 	if w.long {
-		if name := deviceName(info); name != "" {
+		if name := DeviceName(info); name != "" {
 			line(blank+"device   ", human.Printable(name, false), indent+9)
 		}
 		if !info.Created.IsZero() {

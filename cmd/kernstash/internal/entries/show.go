@@ -31,7 +31,7 @@ func Keys(ctx context.Context, a *cli.App, prefix string) (keys []string) {
 			break
 		}
 		if strings.HasPrefix(info.Key.String(), prefix) && !info.Key.IsZero() {
-			keys = append(keys, info.Key.Short()+"\t"+entryName(info))
+			keys = append(keys, info.Key.Short()+"\t"+Name(info))
 		}
 	}
 	return keys

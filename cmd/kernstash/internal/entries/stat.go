@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"time"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
@@ -32,6 +34,16 @@ type statReport struct {
 	HitRate statRates      `json:"hit_rate"`
 	SavedMS float64        `json:"saved_ms"`
 	Counts  stats.Snapshot `json:"counts"`
+
+	Remotes *remotesReport `json:"remotes,omitempty"` // where anything was counted of them
+}
+
+// remotesReport is what the remotes did in all; counts has the rest.
+type remotesReport struct {
+	HitRate      float64 `json:"hit_rate"` // of requests that got as far as to the remotes
+	SavedMS      float64 `json:"saved_ms"`
+	BytesRead    int64   `json:"bytes_read"`
+	BytesWritten int64   `json:"bytes_written"`
 }
 
 type olderReport struct {
@@ -95,9 +107,20 @@ func reportStat(st disk.Status, s stats.Snapshot, older disk.Older) statReport {
 	if older.Entries > 0 {
 		r.Older = &olderReport{older.Entries, older.Bytes, older.All, "kernstash gc"}
 	}
+	if anyOf(s, statGroups[remotesGroup].rows) {
+		r.Remotes = &remotesReport{
+			HitRate: rate(s[stats.RemoteHits], s[stats.RemoteHits]+s[stats.RemoteMisses]), SavedMS: human.Millis(s.Duration(stats.RemoteSavedTime)),
+			BytesRead: s[stats.RemoteBytesRead], BytesWritten: s[stats.RemoteBytesWritten],
+		}
+	}
 	r.HitRate.Memory = rate(s[stats.MemoryHits], s[stats.MemoryHits]+s[stats.MemoryMisses])
 	r.HitRate.Disk = rate(s[stats.DiskHits], s[stats.DiskHits]+s[stats.DiskMisses])
 	return r
+}
+
+// anyOf reports whether anything was counted of some rows.
+func anyOf(s stats.Snapshot, rows []statRow) bool {
+	return slices.ContainsFunc(rows, func(r statRow) bool { return s[r.counter] != 0 })
 }
 
 func rate(part, whole int64) float64 {
@@ -156,7 +179,7 @@ func writeStat(a *cli.App, st disk.Status, s stats.Snapshot, older disk.Older) {
 		title := g.title + "\n" // before the first row
 		for _, r := range g.rows {
 			if s[r.counter] != 0 {
-				a.Printf("%s  %8d  %s\n", title, s[r.counter], r.words)
+				a.Printf("%s  %8s  %s\n", title, r.number(s[r.counter]), r.words)
 				title = ""
 			}
 		}
@@ -174,8 +197,39 @@ type statRow struct {
 	words   string
 }
 
+// number says a count, or what is no count, for people.
+func (r statRow) number(n int64) string {
+	switch r.counter {
+	case stats.RemoteBytesRead, stats.RemoteBytesWritten:
+		return human.Size(n)
+	case stats.RemoteSavedTime:
+		return human.Time(time.Duration(n))
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+const remotesGroup = 0 // in statGroups
+
 var statGroups = []statGroup{
-	{"disk missed because", reasonRows("", reason.MissAbsent, reason.MissRefresh)},
+	remotesGroup: {"remotes", []statRow{
+		{stats.RemoteHits, "entries that they had"},
+		{stats.RemoteMisses, "requests that none of them answered"},
+		{stats.RemoteSavedTime, "saved by them"},
+		{stats.RemoteBytesRead, "read"},
+		{stats.RemoteBytesWritten, "uploaded"},
+		{stats.RemotePuts, "entries uploaded"},
+		{stats.RemotePutsExisting, "entries that were there already"},
+		{stats.RemotePutsDropped, "not uploaded: too many waited, a remote was given up, or the program ended"},
+		{stats.RemotePutFailures, "could not be uploaded"},
+		{stats.RemoteErrors, "calls that failed"},
+		{stats.RemoteTimeouts, "calls that were not answered in time"},
+		{stats.RemoteBreaks, "times that a remote was given up for a while"},
+		{stats.RemoteSkipped, "calls not made meanwhile"},
+		{stats.LeasesWon, "builds that this machine made for all"},
+		{stats.LeasesWaited, "builds that waited for another machine"},
+		{stats.LeasesGivenUp, "such waits that were given up"},
+	}},
+	{"disk missed because", append(reasonRows("", reason.MissAbsent, reason.MissRefresh), reasonRows("", reason.MissUntrusted, reason.MissRemote)...)},
 	{"what differed from the nearest entry", reasonRows("", reason.NearestNothing, reason.NearestVariable)},
 	{"not stored because", reasonRows("", reason.NotCacheableChanged, reason.NotCacheableRuntime)},
 	{"header files", []statRow{

@@ -13,6 +13,8 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/frameworks"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/node"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/remotes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/settings"
@@ -52,7 +54,7 @@ func Starter(d *disk.Store, s *settings.Settings, environ []string) func() bool 
 		return nil
 	}
 	starter := worker.NewStarter(worker.StartOptions{
-		Jobs:    kernstash.Jobs{Store: d, Policy: settings.WorkerAuto, Settings: s.Variables("max-size", "threshold", "eviction", "frameworks-max-size")},
+		Jobs:    kernstash.Jobs{Store: d, Policy: settings.WorkerAuto, Settings: s.Variables(s.Workers()...)},
 		Environ: environ, Command: self,
 	})
 	return func() bool { return starter.StartNow() == nil }
@@ -99,6 +101,16 @@ func Run(ctx context.Context, c cli.Cache, o worker.Options, quiet, rebuild bool
 		now := counts.Snapshot()
 		_ = held.AddStats(now.Sub(kept))
 		kept = now
+	}
+	// Credentials stay in this process: builders have none of its variables.
+	if o.Upload = node.Uploader(s, d); o.Upload == nil && len(s.Remote) > 0 {
+		chain, err := remotes.Open(s, counts)
+		if err != nil { // jobs wait for a worker that can
+			fmt.Fprintf(c.Err, "kernstash: nothing is uploaded: %v\n", err)
+		} else {
+			defer chain.Close()
+			o.Upload = remotes.Uploader(chain, d)
+		}
 	}
 	if rebuild {
 		here, err := runtimes.Built(ctx)

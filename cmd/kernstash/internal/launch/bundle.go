@@ -29,7 +29,11 @@ func (r *runner) restoreBundle() {
 	if o.Bundle == "" {
 		return
 	}
-	copied, err := bundles.Restored(context.Background(), o.Bundle, "", o.Trust, r.settings.Layers)
+	trusted, err := bundles.Trusted(r.settings, o.Trust)
+	var copied *bundles.Copy
+	if err == nil {
+		copied, err = bundles.Restored(context.Background(), o.Bundle, "", trusted, r.settings.Layers)
+	}
 	if err != nil {
 		r.warn(err)
 		return

@@ -82,7 +82,7 @@ func (o *Outcome) line(w io.Writer, name string, n int, spent time.Duration, why
 	fmt.Fprintln(w, strings.TrimRight(fmt.Sprintf("  %s\t%d\t%s\t%s", name, n, time, Reasons(why)), "\t"))
 }
 
-// layers says what was found in read-only layers.
+// layers says what was found in read-only layers and in remotes.
 func (o *Outcome) layers() (all []runlog.Count) {
 	for _, l := range o.Layers {
 		all = append(all, runlog.Count{What: "from " + l.What, N: l.N})
@@ -149,7 +149,7 @@ func shortLabel(label string) string {
 
 // inWords says for people why a program was compiled. What is no reason of the disk is words already.
 func inWords(text string) string {
-	for r := reason.MissAbsent; r <= reason.ObserveHits; r++ {
+	for r := reason.MissAbsent; r <= reason.MissRemote; r++ {
 		if r.String() == text {
 			return r.Words()
 		}

@@ -41,7 +41,7 @@ func unbuilt(root string, begun time.Time) map[string]string {
 	short := func(job string) string { return job[:min(len(job), shortDigits)] }
 	waiting, _ := spool.List(ctx, d)
 	for _, j := range waiting {
-		if j.Added.Before(begun) {
+		if j.Added.Before(begun) && j.Kind() != spool.Upload {
 			why[short(j.Name)] = "it waits for a worker" // since an earlier run
 		}
 	}
@@ -49,6 +49,9 @@ func unbuilt(root string, begun time.Time) map[string]string {
 	said := make(map[string]bool)
 	for _, e := range status.Last { // the newest first
 		key := short(e.Job)
+		if spool.KindOf(e.Job) == spool.Upload {
+			continue
+		}
 		if why[key] != "" && !said[key] && e.Reason != "" && (e.State == "failed" || e.State == "elsewhere") {
 			why[key] = "a worker has not done it yet: " + e.Reason
 		}
@@ -56,6 +59,9 @@ func unbuilt(root string, begun time.Time) map[string]string {
 	}
 	refusals, _ := spool.Refusals(ctx, d, math.MaxInt)
 	for _, r := range refusals {
+		if spool.KindOf(r.Job) == spool.Upload {
+			continue
+		}
 		why[short(r.Job)] = strings.TrimSuffix("a worker gave it up: "+r.Reason, ": ")
 	}
 	return why

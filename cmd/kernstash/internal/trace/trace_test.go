@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 }
 
 // patience is how long a command of a test may take.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // command returns a command that does not hang.
 func command(t *testing.T, dir, name string, args ...string) *exec.Cmd {
@@ -51,11 +51,12 @@ func command(t *testing.T, dir, name string, args ...string) *exec.Cmd {
 	t.Cleanup(cancel)
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.WaitDelay = dir, patience
-	t.Cleanup(func() {
-		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+	cmd.Cancel = func() error {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) { // else the test has ended
 			t.Errorf("%v did not end", cmd)
 		}
-	})
+		return cmd.Process.Kill()
+	}
 	return cmd
 }
 

@@ -1,0 +1,5 @@
+package node
+
+import "os"
+
+func openFile(path string) (*os.File, error) { return os.Open(path) }

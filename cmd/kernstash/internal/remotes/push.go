@@ -1,0 +1,373 @@
+package remotes
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/bundles"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/store/remote"
+)
+
+const (
+	putsAtOnce = 8
+	getsAtOnce = 64 // one round trip of an engine that can
+	maxFailed  = 3  // in a row: then the remote is given up
+	maxKeys    = 16 << 20
+)
+
+// moved is what `remote push --json` and `remote pull --json` write: a line for each remote.
+type moved struct {
+	Remote   string    `json:"remote"`
+	Selected int64     `json:"selected"` // entries that were asked for
+	Stored   int64     `json:"stored"`   // with --dry-run: that would be
+	Existing int64     `json:"existing"`
+	TooLarge int64     `json:"too_large,omitempty"`
+	Absent   int64     `json:"absent,omitempty"` // keys that it does not have
+	Failed   int64     `json:"failed,omitempty"`
+	Bytes    int64     `json:"bytes"` // of artifacts stored
+	DryRun   bool      `json:"dry_run,omitempty"`
+	Problems []problem `json:"problems,omitempty"`
+}
+
+type problem struct {
+	Key string `json:"key"`
+	Why string `json:"why"`
+}
+
+const maxProblems = 20
+
+func (m *moved) fail(key string, err error) {
+	m.Failed++
+	if len(m.Problems) < maxProblems {
+		m.Problems = append(m.Problems, problem{key, err.Error()})
+	}
+}
+
+// Selection is which entries are meant.
+type Selection struct {
+	Remote  string   // its number or the beginning of its address; "": all
+	Filters []string // as those of `bundle create`
+	DryRun  bool
+}
+
+// Push puts the entries of the cache into the remotes.
+func Push(ctx context.Context, c cli.Cache, o Selection) error {
+	wanted, err := bundles.Filter(o.Filters)
+	if err != nil {
+		return err
+	}
+	return within(c.App, o.Remote, func(chain *Chain) error {
+		for _, t := range chain.Tiers {
+			if err := chain.reach(ctx, t); err != nil {
+				return err
+			}
+		}
+		p := c.Progress()
+		defer p.Done()
+		var infos []store.Info
+		for info, err := range c.Disk.List(ctx) {
+			if err != nil {
+				return err
+			}
+			if info.Bad == nil && wanted(info) {
+				infos = append(infos, info)
+			}
+		}
+		report := []moved{}
+		for _, t := range chain.Tiers {
+			m, err := pushTo(ctx, t, c.Disk, infos, o.DryRun, p.Counting("pushed", int64(len(infos))))
+			if err != nil {
+				return fmt.Errorf("%s: %w", t.Name, err)
+			}
+			report = append(report, m)
+		}
+		p.Done()
+		return write(c.App, "pushed", report)
+	})
+}
+
+func write(a *cli.App, verb string, report []moved) error {
+	good := !slices.ContainsFunc(report, func(m moved) bool { return m.Failed > 0 })
+	return a.Report(report, good, func() {
+		for _, m := range report {
+			for _, p := range m.Problems {
+				fmt.Fprintf(a.Err, "kernstash: left out: %.12s: %s\n", p.Key, human.Printable(p.Why, false))
+			}
+			verb, from := verb, "to"
+			if verb == "pulled" {
+				from = "from"
+			}
+			if m.DryRun {
+				verb = "would have " + verb
+			}
+			a.Printf("%s: %s %s of %d %s it, %s; %d were there", human.Printable(m.Remote, false), verb,
+				human.Plural(m.Stored, "entry"), m.Selected, from, human.Size(m.Bytes), m.Existing)
+			for _, of := range []struct {
+				n    int64
+				what string
+			}{{m.TooLarge, "too large for it"}, {m.Absent, "not there"}, {m.Failed, "failed"}} {
+				if of.n > 0 {
+					a.Printf(", %d %s", of.n, of.what)
+				}
+			}
+			a.Printf("\n")
+		}
+	})
+}
+
+// pushTo puts entries into one remote, some at once.
+func pushTo(ctx context.Context, t Tier, d *disk.Store, infos []store.Info, dry bool, progress func(int64)) (moved, error) {
+	m := moved{Remote: t.Name, Selected: int64(len(infos)), DryRun: dry}
+	if dry {
+		there, err := sums(ctx, t)
+		if err != nil && !errors.Is(err, remote.ErrUnsupported) {
+			return m, err
+		}
+		for _, i := range infos {
+			if there[i.Key.Sum] {
+				m.Existing++
+				continue
+			}
+			m.Stored++
+			m.Bytes += i.Size
+		}
+		return m, nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var mu sync.Mutex
+	var wg sync.WaitGroup
+	var done, failed int64
+	turns := make(chan struct{}, putsAtOnce)
+	for _, i := range infos {
+		turns <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
+		wg.Go(func() {
+			defer func() { <-turns }()
+			e, err := entryOf(ctx, d, i.Key)
+			gone := errors.Is(err, store.ErrNotFound)
+			var res store.PutResult
+			if err == nil {
+				res, err = put(ctx, t, e)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			done++
+			progress(done)
+			switch {
+			case ctx.Err() != nil:
+				return
+			case gone:
+				m.fail(i.Key.String(), err)
+				return // no fault of the remote
+			case errors.Is(err, errTooLarge):
+				m.TooLarge++
+			case err != nil:
+				m.fail(i.Key.String(), errors.New(said(err)))
+				if failed++; failed >= maxFailed {
+					cancel(fmt.Errorf("given up: %s", said(err)))
+				}
+				return
+			case res == store.Existing:
+				m.Existing++
+			default:
+				m.Stored++
+				m.Bytes += e.Artifact.Size()
+			}
+			failed = 0
+		})
+	}
+	wg.Wait()
+	return m, context.Cause(ctx)
+}
+
+// sums returns those of the keys whose entries a remote has.
+func sums(ctx context.Context, t Tier) (map[key.Digest]bool, error) {
+	all := make(map[key.Digest]bool)
+	for o, err := range t.Objects.List(ctx, t.Store.Prefix()) {
+		if err != nil {
+			return all, err
+		}
+		name := o.Name[strings.LastIndexByte(o.Name, '/')+1:]
+		if sum, err := key.ParseDigest(name); err == nil && t.Store.Name(key.Key{Sum: sum}) == o.Name {
+			all[sum] = true
+		}
+	}
+	return all, nil
+}
+
+// PullOptions say what `remote pull` gets.
+type PullOptions struct {
+	Selection
+	Keys string // a file of keys, "-" for standard input; "": all that the filters ask for
+}
+
+// Pull puts entries of the remotes into the cache, those that the first one has from there.
+func Pull(ctx context.Context, c cli.Cache, o PullOptions) error {
+	wanted, err := bundles.Filter(o.Filters)
+	if err != nil {
+		return err
+	}
+	if st := c.Disk.Status(); !st.On {
+		return fmt.Errorf("pull: %s", st.Reason)
+	}
+	var keys []key.Digest
+	if o.Keys != "" {
+		if keys, err = readKeys(c.In, o.Keys); err != nil {
+			return err
+		}
+	}
+	return within(c.App, o.Remote, func(chain *Chain) error {
+		p := c.Progress()
+		defer p.Done()
+		report := []moved{}
+		left := keys
+		for i, t := range chain.Tiers {
+			if err := chain.reach(ctx, t); err != nil {
+				return err
+			}
+			if o.Keys == "" {
+				of, err := sums(ctx, t)
+				if err != nil {
+					return fmt.Errorf("%s: %w", t.Name, err)
+				}
+				left = left[:0]
+				for sum := range of {
+					left = append(left, sum)
+				}
+			}
+			m, absent, err := pullFrom(ctx, t, c.Disk, left, wanted, o.DryRun, p)
+			if err != nil {
+				return fmt.Errorf("%s: %w", t.Name, err)
+			}
+			report = append(report, m)
+			if left = absent; o.Keys != "" && len(left) == 0 && i < len(chain.Tiers)-1 {
+				break
+			}
+		}
+		p.Done()
+		return write(c.App, "pulled", report)
+	})
+}
+
+// pullFrom gets entries of one remote, many at once, and returns the keys that it does not have.
+func pullFrom(
+	ctx context.Context, t Tier, d *disk.Store, all []key.Digest, wanted func(store.Info) bool, dry bool, p interface {
+		Counting(verb string, total int64) func(done int64)
+	},
+) (m moved, absent []key.Digest, err error) {
+	m = moved{Remote: t.Name, Selected: int64(len(all)), DryRun: dry}
+	count, done := p.Counting("pulled", int64(len(all))), int64(0)
+	for few := range slices.Chunk(all, getsAtOnce) {
+		within, cancel := context.WithTimeout(ctx, putTimeout)
+		var got []*store.Entry
+		t.Store.FetchSums(within, few, func(sum key.Digest, e *store.Entry, err error) {
+			switch {
+			case errors.Is(err, remote.ErrNotFound):
+				absent = append(absent, sum)
+			case err != nil:
+				m.fail(sum.String(), err)
+			default:
+				got = append(got, e)
+			}
+		})
+		cancel()
+		if err := ctx.Err(); err != nil {
+			return m, nil, err
+		}
+		for _, e := range got {
+			if !wanted(infoOf(e)) {
+				m.Selected--
+				continue
+			}
+			m.put(ctx, d, e)
+		}
+		done += int64(len(few))
+		count(done)
+	}
+	m.Absent = int64(len(absent))
+	return m, absent, nil
+}
+
+// put puts an entry into the cache.
+func (m *moved) put(ctx context.Context, d *disk.Store, e *store.Entry) {
+	if m.DryRun {
+		if _, err := d.Get(ctx, e.Key); err == nil {
+			m.Existing++
+		} else {
+			m.Stored++
+			m.Bytes += e.Artifact.Size()
+		}
+		return
+	}
+	switch res, err := d.Put(ctx, e); {
+	case err != nil:
+		m.fail(e.Key.String(), err)
+	case res == store.Existing:
+		m.Existing++
+	default:
+		m.Stored++
+		m.Bytes += e.Artifact.Size()
+	}
+}
+
+// infoOf describes an entry, for filters.
+func infoOf(e *store.Entry) store.Info {
+	i := store.Info{Key: e.Key, Device: e.Recipe.Device, Size: e.Artifact.Size(), Created: e.Artifact.Created, Cost: e.Artifact.Cost}
+	for _, k := range e.Artifact.Kernels {
+		i.Kernels = append(i.Kernels, k.Name)
+	}
+	return i
+}
+
+// readKeys reads keys, one a line as `kernstash ls --json` and `remote ls --json` write them; what
+// follows a '#' or a space is a comment.
+func readKeys(in io.Reader, file string) ([]key.Digest, error) {
+	if file != "-" {
+		f, err := os.Open(file)
+		if err != nil {
+			return nil, fmt.Errorf("--keys: %w", err)
+		}
+		defer f.Close()
+		in = f
+	}
+	return parseKeys(in, file)
+}
+
+func parseKeys(in io.Reader, file string) (all []key.Digest, err error) {
+	seen := make(map[key.Digest]bool)
+	lines := bufio.NewScanner(io.LimitReader(in, maxKeys))
+	for n := 1; lines.Scan(); n++ {
+		line, _, _ := strings.Cut(lines.Text(), "#")
+		word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if word == "" {
+			continue
+		}
+		sum, err := key.ParseDigest(word)
+		if err != nil {
+			return nil, fmt.Errorf("--keys %s: line %d: %w", file, n, err)
+		}
+		if !seen[sum] {
+			seen[sum] = true
+			all = append(all, sum)
+		}
+	}
+	if err := lines.Err(); err != nil {
+		return nil, fmt.Errorf("--keys %s: %w", file, err)
+	}
+	return all, nil
+}

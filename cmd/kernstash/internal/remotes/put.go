@@ -1,0 +1,98 @@
+package remotes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
+	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/store/remote"
+)
+
+// putTimeout bounds one upload that no application waits for. A remote that does not answer within
+// the setting remote-timeout is not tried with more than a small call first.
+const putTimeout = 30 * time.Second
+
+// entryOf reads an entry of a store on disk, with its recipe.
+func entryOf(ctx context.Context, d *disk.Store, k key.Key) (*store.Entry, error) {
+	e, err := d.Get(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	e.Recipe, err = d.Recipe(ctx, k)
+	return e, err
+}
+
+// put puts an entry into a remote. A remote that takes none of its size succeeds.
+func put(ctx context.Context, t Tier, e *store.Entry) (store.PutResult, error) {
+	ctx, cancel := context.WithTimeout(ctx, putTimeout)
+	defer cancel()
+	res, err := t.Store.Put(ctx, e)
+	if errors.Is(err, remote.ErrTooLarge) || errors.Is(err, store.ErrTooLarge) {
+		return store.Failed, errTooLarge
+	}
+	return res, err
+}
+
+// errTooLarge says that a remote takes no object of that size. Another may.
+var errTooLarge = errors.New("too large for it")
+
+// reach reports whether a remote answers, in the time of one call.
+func (c *Chain) reach(ctx context.Context, t Tier) error {
+	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
+	defer cancel()
+	if _, err := t.Objects.Get(ctx, t.Store.Name(key.Key{}), 1); err != nil && !errors.Is(err, remote.ErrNotFound) && !errors.Is(err, remote.ErrTooLarge) {
+		return fmt.Errorf("%s: %s", t.Name, said(err))
+	}
+	return nil
+}
+
+// Uploader returns what puts an entry of a store on disk into all remotes, for a worker.
+func Uploader(c *Chain, d *disk.Store) func(context.Context, key.Key) spool.Outcome {
+	return func(ctx context.Context, k key.Key) spool.Outcome {
+		e, err := entryOf(ctx, d, k)
+		if errors.Is(err, store.ErrNotFound) {
+			return spool.Outcome{State: spool.JobVoid, Reason: "the cache does not have it any more: " + err.Error()}
+		}
+		if err != nil {
+			return spool.Outcome{State: spool.JobElsewhere, Reason: err.Error()}
+		}
+		return c.upload(ctx, e)
+	}
+}
+
+// upload puts an entry into all remotes. Where one of them cannot be reached the job is to be done
+// again: what the others have by then costs one small call.
+func (c *Chain) upload(ctx context.Context, e *store.Entry) spool.Outcome {
+	out := spool.Outcome{State: spool.JobThere}
+	refused := 0
+	var failed, why []string
+	for _, t := range c.Tiers {
+		err := c.reach(ctx, t)
+		var res store.PutResult
+		if err == nil {
+			res, err = put(ctx, t, e)
+		}
+		switch {
+		case errors.Is(err, errTooLarge), errors.Is(err, remote.ErrStays):
+			refused++
+			why = append(why, t.Name+": "+err.Error())
+		case err != nil:
+			failed = append(failed, t.Name+": "+said(err))
+		case res == store.Stored, res == store.Bettered:
+			out.State = spool.JobStored
+		}
+	}
+	switch {
+	case len(failed) > 0:
+		return spool.Outcome{State: spool.JobElsewhere, Reason: strings.Join(failed, "; ")}
+	case refused == len(c.Tiers):
+		return spool.Outcome{State: spool.JobRefused, Reason: strings.Join(why, "; ")}
+	}
+	return out
+}

@@ -1,0 +1,206 @@
+// Package remotes opens the remotes that the setting remote names, and is `kernstash remote`. It is
+// the only package besides the engines' own that links their clients.
+package remotes
+
+import (
+	"cmp"
+	"crypto/ed25519"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store/http"
+	"github.com/kernstash/kernstash/store/redis"
+	"github.com/kernstash/kernstash/store/remote"
+	"github.com/kernstash/kernstash/store/remote/files"
+	"github.com/kernstash/kernstash/store/remote/lease"
+	"github.com/kernstash/kernstash/store/s3"
+	"github.com/kernstash/kernstash/store/tiered"
+	"github.com/kernstash/kernstash/trust"
+)
+
+// Tier is a remote.
+type Tier struct {
+	Name    string         // its address without secrets and parameters, for people
+	Objects remote.Objects // its engine, which may be a remote.Leaser, too
+	Store   *remote.Store  // over the engine
+}
+
+// Leaser returns what gives leases there; nil: nothing does.
+func (t Tier) Leaser() remote.Leaser {
+	l, _ := t.Objects.(remote.Leaser)
+	return l
+}
+
+// Chain is the remotes that the settings name, the nearest first.
+type Chain struct {
+	Tiers   []Tier
+	Tenant  string
+	Sign    ed25519.PrivateKey // signs what is put; nil: nothing does
+	Trust   *trust.List        // whose signatures count; nil: none are asked for
+	Timeout time.Duration      // of one call
+
+	lockers []*lease.Locker // that Far has made
+}
+
+// ErrNone is returned where the settings name no remote.
+var ErrNone = errors.New("there is no remote: set KERNSTASH_REMOTE (setting remote; see docs/FLEET.md)")
+
+// Config says what to open.
+type Config struct {
+	Addresses []string // as the setting remote has them
+	Tenant    string
+	SignKey   string // file of the private key that signs; "": nothing does
+	Trust     *trust.List
+	Timeout   time.Duration // of one call
+}
+
+// Open opens the remotes that the settings name; see [Config.Open].
+func Open(s *settings.Settings, rec stats.Recorder) (*Chain, error) {
+	if len(s.Remote) == 0 {
+		return nil, ErrNone
+	}
+	return Config{s.Remote, s.Tenant, s.RemoteSignKey, Trusted(s), s.RemoteTimeout}.Open(rec)
+}
+
+// Open opens the remotes. It connects to none: that one cannot be reached is an error of its
+// methods. No error shows a secret. rec, which may be nil, counts.
+func (config Config) Open(rec stats.Recorder) (c *Chain, err error) {
+	c = &Chain{Tenant: config.Tenant, Timeout: config.Timeout, Trust: config.Trust}
+	if c.Sign, err = signKey(config.SignKey); err != nil {
+		return nil, err
+	}
+	o := remote.Options{Tenant: c.Tenant, Sign: c.Sign, Trust: c.Trust, Recorder: cmp.Or[stats.Recorder](rec, stats.Noop{})}
+	for _, address := range config.Addresses {
+		engine, err := open(address)
+		if err != nil {
+			_ = c.Close()
+			return nil, fmt.Errorf("remote %s: %w", name(address), err)
+		}
+		c.Tiers = append(c.Tiers, Tier{Name: name(address), Objects: engine, Store: remote.New(engine, o)})
+	}
+	return c, nil
+}
+
+// Far returns the remotes for package tiered. It is called once.
+func (c *Chain) Far() (all []tiered.Far) {
+	for _, t := range c.Tiers {
+		far := tiered.Far{Name: t.Name, Store: t.Store, Timeout: c.Timeout}
+		if l := t.Leaser(); l != nil {
+			locker := lease.New(l, lease.Options{Name: t.Store.LeaseName, Timeout: c.Timeout})
+			c.lockers = append(c.lockers, locker)
+			far.Locker = locker
+		}
+		all = append(all, far)
+	}
+	return all
+}
+
+// Close gives leases back and ends the connections.
+func (c *Chain) Close() error {
+	var all []error
+	for _, l := range c.lockers {
+		all = append(all, l.Close())
+	}
+	for _, t := range c.Tiers {
+		all = append(all, t.Objects.Close())
+	}
+	return errors.Join(all...)
+}
+
+// open opens an engine by its address.
+func open(address string) (remote.Objects, error) {
+	scheme, rest, _ := strings.Cut(address, "://")
+	address = strings.ReplaceAll(address, "%2C", ",") // which separates addresses
+	switch scheme {
+	case "redis", "rediss", "unix":
+		return redis.Open(address, redis.Options{})
+	case "s3":
+		return s3.Open(address, s3.Options{})
+	case "http", "https":
+		return http.Open(address, http.Options{})
+	case "file":
+		dir, err := url.PathUnescape(rest)
+		if err != nil || !strings.HasPrefix(dir, "/") {
+			return nil, errors.New("want file:///DIRECTORY")
+		}
+		return files.Open(dir)
+	}
+	return nil, fmt.Errorf("%w: %s://", errors.ErrUnsupported, scheme)
+}
+
+// name returns an address for people.
+func name(address string) string {
+	short, _, _ := strings.Cut(settings.MaskRemote(address), "?")
+	return short
+}
+
+func signKey(file string) (ed25519.PrivateKey, error) {
+	if file == "" {
+		return nil, nil
+	}
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("setting remote-sign-key: %w", err)
+	}
+	k, err := trust.ParsePrivate(b)
+	if err != nil {
+		return nil, fmt.Errorf("setting remote-sign-key: %s: %w", file, err)
+	}
+	return k, nil
+}
+
+// Trusted returns the list of keys whose signatures count.
+func Trusted(s *settings.Settings) *trust.List {
+	if s.Trust == "" {
+		return nil
+	}
+	return trust.Open(s.Trust, s.TrustNamed())
+}
+
+// within opens the remotes, for a command, and closes them behind it.
+func within(a *cli.App, only string, do func(*Chain) error) error {
+	s, err := a.Settings()
+	if err != nil {
+		return err
+	}
+	c, err := Open(s, nil)
+	if err != nil {
+		return err
+	}
+	all := c.Tiers
+	defer func() {
+		c.Tiers = all
+		_ = c.Close()
+	}()
+	if only != "" {
+		if c.Tiers = pick(all, only); c.Tiers == nil {
+			return cli.Usagef("--remote %s: want its number, 1 to %d, or the beginning of one of its addresses: %s", only, len(all), names(all))
+		}
+	}
+	return do(c)
+}
+
+// pick returns the remotes that a number or the beginning of an address means.
+func pick(all []Tier, only string) (picked []Tier) {
+	for i, t := range all {
+		if only == fmt.Sprint(i+1) || strings.HasPrefix(t.Name, only) {
+			picked = append(picked, t)
+		}
+	}
+	return picked
+}
+
+func names(all []Tier) string {
+	var text []string
+	for _, t := range all {
+		text = append(text, t.Name)
+	}
+	return strings.Join(text, ", ")
+}
