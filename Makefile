@@ -6,10 +6,10 @@ BIN     = bin/kernstash
 COMPILE = scripts/progress compiling
 GOFILES = $(shell git ls-files '*.go')
 
-.PHONY: help demo build lib test check modules test-full test-timing lint vet fmt cross fuzz bench bench-million applications replay results figures clean drivers drivers-test drivers-cuda
+.PHONY: help demo build lib s3server test check modules test-full test-timing lint vet fmt cross fuzz bench bench-million applications replay results figures clean drivers drivers-test drivers-cuda
 
 help: ## print what can be made
-	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1	/' | expand -t 14
+	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1	/' | expand -t 14
 
 demo: drivers build ## build real OpenCL kernels in one process, start warm in the next
 	@if command -v $(CC) >/dev/null; then $(MAKE) lib bin/saxpy; \
@@ -35,6 +35,11 @@ else
 	$(WHOLE) -o $(BIN) ./cmd/kernstash
 endif
 
+# It has many dependencies, so make test does without. They are compiled as make check does.
+s3server: export GOFLAGS := $(shell $(GO) env GOFLAGS) -gcflags=all=-dwarf=false
+s3server: ## versitygw, the S3 server of the longer tests, into bin/; a minute
+	cd test/s3server && CGO_ENABLED=0 $(GO) build -trimpath -ldflags=-w -o ../../bin/s3server .
+
 lib: ## build libkernstash.so, and the layers, into lib/
 	$(COMPILE) capi/build lib -v
 
@@ -55,8 +60,10 @@ test: drivers-test ## what must hold here
 
 check: lint modules cross ## formatting, vet, staticcheck, the modules of bench and test, what must build elsewhere
 
-modules:
+modules: s3server
 	cd test && $(GO) vet ./...
+	cd test/s3server && $(GO) vet ./...
+	cd test/manifests && $(GO) vet ./... && $(GO) test ./...
 	cd bench && $(GO) vet ./... && $(GO) test ./... && $(GO) run . -rounds 1 -starts=false >/dev/null
 
 # Each step is a target, and they run one after the other (no -j): with -k all do, whatever
@@ -65,7 +72,7 @@ FULL = full-race full-plain full-crowd full-fuzz full-bench full-million full-ap
 .PHONY: $(FULL)
 
 test-full: $(FULL) ## the longer process tests and fuzzing, after make test
-$(FULL): drivers-test drivers-cuda
+$(FULL): drivers-test drivers-cuda s3server
 
 full-race: export KERNSTASH_TEST_LONG = 1
 full-race:
@@ -95,7 +102,7 @@ full-applications:
 	$(MAKE) applications APPS='clinfo clpeak' APPFLAGS='-need all'
 
 # Tests that compare times run one at a time, without the race detector.
-test-timing: drivers-test ## the tests that compare times, with nothing beside them
+test-timing: drivers-test s3server ## the tests that compare times, with nothing beside them
 	KERNSTASH_TEST_TIMING=1 $(TEST) -p 1 -parallel 1 -timeout 15m -count=1 -v -run '^TestTiming' \
 		$$(git grep -lE 'timing\.Only\(' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 

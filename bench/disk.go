@@ -12,8 +12,10 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/store/tiered"
 )
 
 const artifactSize = 50_000
@@ -162,7 +164,44 @@ func diskRows(s *setting) ([]row, error) {
 			}
 		}})
 	}
-	return []row{hit, put, same, callerRow(s)}, nil
+	return append([]row{hit, put, same, callerRow(s)}, tieredRows(s, hits, keys)...), nil
+}
+
+// tieredRows measure what remotes cost a process whose artifacts are on its disk, and one whose
+// remote is out of order.
+func tieredRows(s *setting, near *disk.Store, keys []key.Key) []row {
+	ctx := context.Background()
+	behind := tiered.New(near, tiered.Options{Far: []tiered.Far{{Name: "far", Store: failing{near}}}})
+	s.atEnd(func() { _ = behind.Close() })
+	side := func(from store.Store, key func(i int) key.Key) side {
+		return func(n int) {
+			for i := range n {
+				_, _ = from.Get(ctx, key(i))
+			}
+		}
+	}
+	there := func(i int) key.Key { return keys[i%hotEntries] }
+	absent := make([]key.Key, hotEntries)
+	for i := range absent {
+		absent[i] = entry(1_000_000 + i).Key
+	}
+	nowhere := func(i int) key.Key { return absent[i%hotEntries] }
+	return []row{{
+		name: "disk hit, 50 KB, with remotes / without",
+		ours: side(behind, there), theirs: side(near, there),
+		bar: bar{factor: 1.05},
+	}, {
+		name: "disk miss, with a remote that is given up / without",
+		ours: side(behind, nowhere), theirs: side(near, nowhere),
+		bar: bar{factor: 1.5},
+	}}
+}
+
+// failing is a remote that refuses.
+type failing struct{ store.Store }
+
+func (failing) Get(context.Context, key.Key) (*store.Entry, error) {
+	return nil, &store.MissError{Reason: reason.MissRemote}
 }
 
 // digest is the i-th of many keys of 32 bytes.

@@ -135,7 +135,11 @@ def main():
         plain, _ = b.row("no cache", 1)
         if b.ccache:
             nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-            by_ccache = {"PYTORCH_NVCC": f"{b.ccache} {nvcc}", "CXX": b.ccache + " c++", "CCACHE_DIR": b.dir + "/ccache"}
+            cxx = b.sources + "/c++"  # PyTorch 2.14 takes CXX as one path
+            with open(cxx, "w") as f:
+                f.write(f'#!/bin/sh\nexec "{b.ccache}" c++ "$@"\n')
+            os.chmod(cxx, 0o755)
+            by_ccache = {"PYTORCH_NVCC": f"{b.ccache} {nvcc}", "CXX": cxx, "CCACHE_DIR": b.dir + "/ccache"}
             b.row("ccache, empty", 1, variables=by_ccache)
             b.row("ccache, warm", 2, variables=by_ccache)
         b.row("kernstash, empty", 1, run=[b.kernstash])
