@@ -6,7 +6,7 @@ BIN     = bin/kernstash
 COMPILE = scripts/progress compiling
 GOFILES = $(shell git ls-files '*.go')
 
-.PHONY: help demo build lib s3server test check modules test-full test-timing lint vet fmt cross fuzz bench bench-million applications replay results figures clean drivers drivers-test drivers-cuda
+.PHONY: help demo build lib s3server fleetsim test check modules test-full test-timing lint vet fmt cross fuzz bench bench-million applications replay results figures clean drivers drivers-test drivers-cuda
 
 help: ## print what can be made
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1	/' | expand -t 14
@@ -46,6 +46,9 @@ lib: ## build libkernstash.so, and the layers, into lib/
 # go starts the tests of packages in this order. The longest come first.
 LONGEST = ./shim/... ./cmd/... ./worker/build ./gpu/opencl/... ./store/disk ./capi ./deps
 
+fleetsim: s3server ## 10,000 machines in virtual time, and 200 processes with a real Redis and S3; docs/FLEET.md has the tables
+	cd test && $(GO) test ./fleetsim -count=1 -timeout 30m -nodes 10000 -processes 200 -runs 10 -v
+
 # With SKIPS, a directory, each run of tests notes there what it skipped (scripts/skips).
 TEST = $(if $(SKIPS),$(GO) run ./scripts/skips run $(SKIPS) )$(GO) test
 
@@ -61,7 +64,7 @@ test: drivers-test ## what must hold here
 check: lint modules cross ## formatting, vet, staticcheck, the modules of bench and test, what must build elsewhere
 
 modules: s3server
-	cd test && $(GO) vet ./...
+	cd test && $(GO) vet ./... && $(GO) test ./fleetsim
 	cd test/s3server && $(GO) vet ./...
 	cd test/manifests && $(GO) vet ./... && $(GO) test ./...
 	cd bench && $(GO) vet ./... && $(GO) test ./... && $(GO) run . -rounds 1 -starts=false >/dev/null

@@ -87,16 +87,16 @@ func lost(e *engine, from time.Duration) *engine {
 
 func scenarios(n int) []*scenario {
 	return []*scenario{
-		{name: "no remote", about: "each builds all", nodes: n, keys: 20, cost: 2 * time.Second, spread: 30 * time.Second},
+		{name: "no remote", about: "each builds all", nodes: n, keys: 20, cost: 2 * time.Second, spread: 30 * time.Second, most: 1},
 		{name: "cold start", about: "Redis and S3", engines: []*engine{redisAway(), s3Away()}, nodes: n, keys: 20, cost: 2 * time.Second, spread: 30 * time.Second},
-		{name: "cold start, S3 alone", about: "S3, 3,500 calls a second", engines: []*engine{s3Away()}, nodes: n, keys: 20, cost: 2 * time.Second, spread: 30 * time.Second},
+		{name: "cold start, S3 alone", about: "S3, 3,500 calls a second", engines: []*engine{s3Away()}, nodes: n, keys: 20, cost: 2 * time.Second, spread: 30 * time.Second, most: .1},
 		{
 			name: "driver update", about: "all keys new; Redis is lost 20 s after the start",
-			engines: []*engine{lost(redisAway(), 20*time.Second), s3Away()}, nodes: n, keys: 20, cost: 2 * time.Second, spread: 30 * time.Second,
+			engines: []*engine{lost(redisAway(), 20*time.Second), s3Away()}, nodes: n, keys: 20, cost: 2 * time.Second, spread: 30 * time.Second, most: .1,
 		},
 		{
 			name: "a holder hangs", about: "S3 alone, throttled; who builds the first key never ends",
-			engines: []*engine{s3Away()}, nodes: n, keys: 20, cost: 2 * time.Second, spread: 30 * time.Second, hangs: true,
+			engines: []*engine{s3Away()}, nodes: n, keys: 20, cost: 2 * time.Second, spread: 30 * time.Second, hangs: true, most: .1,
 		},
 	}
 }
@@ -124,6 +124,9 @@ func TestSimulation(t *testing.T) {
 			}
 			fmt.Fprintf(w, "%s\t%d × %d\t%d\t%.0f\t%.1f s\t%.1f s\t%.1f s\t%.1f\t%.2f\n", sc.name, sc.nodes, sc.keys, o.builds,
 				float64(o.bytes)/1e6, o.at(.5).Seconds(), o.at(.99).Seconds(), o.ready[len(o.ready)-1].Seconds(), saved.Hours(), lostTime.Hours())
+			if most := max(int64(2*sc.keys), int64(sc.most*float64(sc.nodes*sc.keys))); o.builds > most {
+				t.Errorf("%s: %d builds, want at most %d", sc.name, o.builds, most)
+			}
 			if o.wrong > 0 {
 				t.Errorf("%s: %d wrong entries", sc.name, o.wrong)
 			}
