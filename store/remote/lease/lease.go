@@ -57,7 +57,7 @@ var _ store.Locker = (*Locker)(nil)
 type held struct {
 	until time.Time // it is not renewed any more
 
-	mu    sync.Mutex // a lease is used by one goroutine at a time
+	turn  chan struct{} // holds one while a call of the lease is under way: it is used by one goroutine at a time
 	lease remote.Lease
 	over  bool
 }
@@ -116,7 +116,7 @@ func (l *Locker) acquire(ctx context.Context, k key.Key) (*held, error) {
 	if err != nil {
 		return nil, err
 	}
-	h := &held{until: time.Now().Add(renewFor(store.Cost(ctx))), lease: lease}
+	h := &held{until: time.Now().Add(renewFor(store.Cost(ctx))), lease: lease, turn: make(chan struct{}, 1)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
@@ -207,8 +207,8 @@ func (l *Locker) release(h *held) {
 
 // renew reports whether the lease is held still, as far as is known.
 func (h *held) renew(ttl, timeout time.Duration) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.turn <- struct{}{}
+	defer func() { <-h.turn }()
 	if h.over {
 		return false
 	}
@@ -219,8 +219,8 @@ func (h *held) renew(ttl, timeout time.Duration) bool {
 
 // end releases the lease, once. If that fails it runs out.
 func (h *held) end(timeout time.Duration) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
+	h.turn <- struct{}{}
+	defer func() { <-h.turn }()
 	if h.over {
 		return
 	}
