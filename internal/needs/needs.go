@@ -2,6 +2,7 @@
 package needs
 
 import (
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -62,4 +63,11 @@ func WriteProgram(path string, b []byte, mode os.FileMode) error {
 	syscall.ForkLock.RLock()
 	defer syscall.ForkLock.RUnlock()
 	return os.WriteFile(path, b, mode)
+}
+
+// CopyPrograms is os.CopyFS, as WriteProgram is os.WriteFile.
+func CopyPrograms(dir string, from fs.FS) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.CopyFS(dir, from)
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/internal/cbuild"
+	"github.com/kernstash/kernstash/internal/needs"
 	"github.com/kernstash/kernstash/internal/timing"
 )
 
@@ -25,7 +26,7 @@ func built(t *testing.T) (dir, source string) {
 	b := cbuild.Library(t)
 	dir = t.TempDir()
 	bin := filepath.Join(dir, "bin")
-	if err := errors.Join(os.CopyFS(bin, os.DirFS(filepath.Join(tree, "bin"))), os.CopyFS(filepath.Join(dir, "lib"), regular(b.Dir))); err != nil {
+	if err := errors.Join(needs.CopyPrograms(bin, os.DirFS(filepath.Join(tree, "bin"))), needs.CopyPrograms(filepath.Join(dir, "lib"), regular(b.Dir))); err != nil {
 		t.Fatal(err)
 	}
 	do(t, exec.Command("cp", whole(), filepath.Join(bin, "kernstash-full")))

@@ -930,7 +930,7 @@ func TestVariables(t *testing.T) {
 func TestMoved(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "with space", "moved")
-	if err := os.CopyFS(dir, os.DirFS(tree)); err != nil {
+	if err := needs.CopyPrograms(dir, os.DirFS(tree)); err != nil {
 		t.Fatal(err)
 	}
 	link := filepath.Join(t.TempDir(), "kernstash")
@@ -1030,7 +1030,7 @@ func TestSanitized(t *testing.T) {
 	}
 	dir := filepath.Dir(program)
 	script, hidden := filepath.Join(dir, "script"), filepath.Join(dir, "hidden")
-	err := errors.Join(os.WriteFile(script, []byte("#! "+program+"\n"), 0o700), os.MkdirAll(filepath.Join(hidden, "sanitized"), 0o700))
+	err := errors.Join(needs.WriteProgram(script, []byte("#! "+program+"\n"), 0o700), os.MkdirAll(filepath.Join(hidden, "sanitized"), 0o700))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -79,7 +79,7 @@ func newPlace(t *testing.T) *place {
 
 func (p *place) write(name, text string) {
 	p.t.Helper()
-	if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
+	if err := needs.WriteProgram(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
 		p.t.Fatal(err)
 	}
 }

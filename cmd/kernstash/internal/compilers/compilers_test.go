@@ -49,7 +49,7 @@ func (d *tree) path(name string) string { return filepath.Join(d.dir, name) }
 func (d *tree) write(name, text string, mode os.FileMode) {
 	d.t.Helper()
 	err := os.MkdirAll(filepath.Dir(d.path(name)), 0o700)
-	if err = cmp.Or(err, os.WriteFile(d.path(name), []byte(text), mode)); err != nil {
+	if err = cmp.Or(err, needs.WriteProgram(d.path(name), []byte(text), mode)); err != nil {
 		d.t.Fatal(err)
 	}
 }
