@@ -1,6 +1,7 @@
 package tiered
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,6 +26,11 @@ const (
 	longestLook  = 2 * time.Second
 	busyLook     = 10 * time.Second // where the store asks to be called less often
 	leaseEvery   = 4                // looks then, for one at the lease
+
+	// A store that is busy has not said that anybody builds. Each wait for one that was in vain
+	// is followed by half as long a one, so that all cost a machine ten seconds.
+	busyWait    = 5 * time.Second
+	leastBusily = 100 * time.Millisecond
 )
 
 // hold is a lease that is held. It outlives the build lock until what was built is uploaded: who
@@ -102,7 +108,7 @@ func (s *Store) leaseFrom(ctx context.Context, t *tier, k key.Key, end time.Time
 			return nil, fmt.Errorf("%w: %w", store.ErrLocked, err)
 		}
 		s.count(stats.LeasesWaited)
-		release, err = s.awaitLease(ctx, t, k, end)
+		release, err = s.awaitLease(ctx, t, k, end, errors.Is(err, store.ErrLocked))
 		s.absent.clear() // also where the lease is of another key, as internal/engine has for who gave up
 	}
 	switch {
@@ -157,34 +163,45 @@ func (s *Store) tryLease(ctx context.Context, t *tier, k key.Key, wait time.Dura
 }
 
 // awaitLease waits until the lease is free, or the entry there: then there is neither a lease nor
-// an error.
-func (s *Store) awaitLease(ctx context.Context, t *tier, k key.Key, end time.Time) (func(), error) {
+// an error. builds says that somebody has the lease, and so builds.
+func (s *Store) awaitLease(ctx context.Context, t *tier, k key.Key, end time.Time, builds bool) (func(), error) {
 	end = giveUp(time.Now(), end, store.Cost(ctx))
-	busy := false
+	patience, busy := time.Duration(t.patience.Load()), !builds
+	patient := time.Now().Add(jitter(cmp.Or(patience, busyWait)))
 	for look, n := shortestLook, 1; ; n++ {
 		came, err := s.arrives(ctx, k)
 		if came {
+			t.patience.Store(int64(min(2*cmp.Or(patience, busyWait), busyWait)))
 			return nil, nil
 		}
 		busy = busy || errors.Is(err, store.ErrBusy)
 		left := time.Until(end)
-		if left <= 0 {
+		if !builds {
+			left = min(left, time.Until(patient))
+		}
+		switch {
+		case left <= 0 && !builds:
+			t.patience.Store(int64(max(cmp.Or(patience, busyWait)/2, leastBusily)))
+			return nil, errNone // to wait any longer may cost more than to build
+		case left <= 0:
 			return nil, store.ErrLocked
 		}
 		pause := min(jitter(look), left)
-		if !busy {
-			release, err := s.tryLease(ctx, t, k, pause)
-			if !errors.Is(err, store.ErrLocked) && !errors.Is(err, store.ErrBusy) {
+		if !busy || n%leaseEvery == 0 {
+			wait := pause
+			if busy { // to wait in a call is to ask again and again, and most leases end with an entry
+				wait = 0
+			}
+			release, err := s.tryLease(ctx, t, k, wait)
+			switch {
+			case errors.Is(err, store.ErrLocked):
+				builds = true
+			case !errors.Is(err, store.ErrBusy):
 				return release, err
 			}
-			busy, look = errors.Is(err, store.ErrBusy), min(2*look, longestLook)
-			continue
-		}
-		// To wait in a call is to ask again and again, and most leases end with an entry.
-		if n%leaseEvery == 0 {
-			release, err := s.tryLease(ctx, t, k, 0)
-			if !errors.Is(err, store.ErrLocked) && !errors.Is(err, store.ErrBusy) {
-				return release, err
+			if !busy {
+				busy, look = errors.Is(err, store.ErrBusy), min(2*look, longestLook)
+				continue
 			}
 		}
 		if err := sleep(ctx, pause); err != nil {

@@ -135,6 +135,8 @@ type tier struct {
 	// One that may be read may refuse writes or leases; one that does not answer is not
 	// asked for anything.
 	reads, writes, leases breaker
+
+	patience atomic.Int64 // with a store that is busy, in nanoseconds; 0: busyWait
 }
 
 // New returns a Store. It calls no store. Close it before near, which stays the caller's.
