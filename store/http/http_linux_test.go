@@ -472,7 +472,7 @@ func TestProxy(t *testing.T) {
 	})
 	t.Setenv("HTTP_PROXY", strings.Replace(proxy, "//", "//user:topsecret@", 1))
 	req, _ := http.NewRequest("GET", "http://objects.test/", nil)
-	if u, err := http.ProxyFromEnvironment(req); err != nil || u == nil {
+	if u, err := http.ProxyFromEnvironment(req); err != nil || u == nil || !strings.HasSuffix(proxy, u.Host) {
 		t.Skip("this process has looked at its environment before") // net/http does so once
 	}
 	b, err := open(t, "http://objects.test/c").Get(within(t), "v1/t/a", 10)
@@ -501,6 +501,9 @@ func calls(o *Objects) map[string]func(ctx context.Context) error {
 func TestDeadlines(t *testing.T) {
 	t.Parallel()
 	stall := func(c net.Conn) { // it accepts everything, and answers slowly
+		if _, err := c.Read(make([]byte, 1)); err != nil { // what comes before the request is no answer to it
+			return
+		}
 		go func() { _, _ = io.Copy(io.Discard, c) }()
 		if _, err := io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: 100000\r\n\r\n"); err != nil {
 			return
