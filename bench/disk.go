@@ -189,7 +189,8 @@ func tieredRows(s *setting, near *disk.Store, keys []key.Key) []row {
 	return []row{{
 		name: "disk hit, 50 KB, with remotes / without",
 		ours: side(behind, there), theirs: side(near, there),
-		bar: bar{factor: 1.15},
+		bar: bar{factor: 1.05},
+		more: 4,
 	}, {
 		name: "disk miss, with a remote that is given up / without",
 		ours: side(behind, nowhere), theirs: side(near, nowhere),

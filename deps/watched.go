@@ -112,11 +112,7 @@ func isText(content []byte) bool { return bytes.IndexByte(content, 0) < 0 }
 
 // asksForTime reports whether a text may hold a macro that is the time of a compile.
 func asksForTime(content []byte) bool {
-	for _, splice := range []string{"\\\n", "\\\r\n"} {
-		if splitsWords(content, []byte(splice)) {
-			content = bytes.ReplaceAll(content, []byte(splice), nil)
-		}
-	}
+	content = unspliced(content)
 	return slices.ContainsFunc([]string{"DATE__", "TIME__", "TIMESTAMP__"}, func(name string) bool { // an underscore is in every word of a header
 		for rest := content; ; {
 			i := bytes.Index(rest, []byte(name))
@@ -131,19 +127,31 @@ func asksForTime(content []byte) bool {
 	})
 }
 
-// splitsWords reports whether one of the splices of a text has no blank beside it.
-func splitsWords(text, splice []byte) bool {
-	for {
-		i := bytes.Index(text, splice)
-		if i < 0 {
-			return false
-		}
-		end := i + len(splice)
-		if i > 0 && end < len(text) && !isBlank(text[i-1]) && !isBlank(text[end]) {
-			return true
-		}
-		text = text[end-1:] // with the line's end, behind which another splice may begin
+// unspliced returns a text whose lines that end with a backslash, or its trigraph, are joined with the
+// next. For GCC blanks may stand behind it.
+func unspliced(text []byte) []byte {
+	if bytes.Contains(text, []byte("??/")) {
+		text = bytes.ReplaceAll(text, []byte("??/"), []byte{'\\'})
 	}
+	var joined []byte
+	start := 0 // of what is not in joined
+	for at := 0; ; {
+		i := bytes.IndexByte(text[at:], '\\')
+		if i < 0 {
+			break
+		}
+		at += i + 1
+		end := at + len(text[at:]) - len(bytes.TrimLeft(text[at:], " \t\v\f"))
+		line := bytes.TrimPrefix(text[end:], []byte{'\r'})
+		if line = bytes.TrimPrefix(line, []byte{'\n'}); len(line) == len(text[end:]) {
+			continue
+		}
+		joined = append(joined, text[start:at-1]...)
+		start = len(text) - len(line)
+		at = start
+	}
+	if start == 0 {
+		return text
+	}
+	return append(joined, text[start:]...)
 }
-
-func isBlank(c byte) bool { return c == ' ' || c == '\t' }

@@ -49,6 +49,12 @@ func TestWatched(t *testing.T) {
 		"it in three lines": {meanwhile: func(dir string) error {
 			return os.WriteFile(dir+"/sub/time.h", []byte("a \\\n b x__\\\n\\\nDATE__;"), 0o600)
 		}, against: "time"},
+		"blanks behind the backslash": {meanwhile: func(dir string) error {
+			return os.WriteFile(dir+"/sub/time.h", []byte("__DA\\ \t\nTE__"), 0o600)
+		}, against: "time"},
+		"a trigraph for it": {meanwhile: func(dir string) error {
+			return os.WriteFile(dir+"/sub/time.h", []byte("__DA??/\nTE__"), 0o600)
+		}, against: "time"},
 		"it after another": {meanwhile: func(dir string) error {
 			return os.WriteFile(dir+"/sub/time.h", []byte("_TIME__ STAMP__ __TIMESTAMP__"), 0o600)
 		}, against: "time"},

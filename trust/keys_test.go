@@ -7,16 +7,14 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/kernstash/kernstash/internal/needs"
 	"github.com/kernstash/kernstash/trust"
 )
 
 // TestKeysAreOfOpenSSL: openssl reads our keys, and we read its.
 func TestKeysAreOfOpenSSL(t *testing.T) {
 	t.Parallel()
-	openssl, err := exec.LookPath("openssl")
-	if err != nil {
-		t.Skip("NOT RUN: there is no openssl")
-	}
+	openssl := needs.Tool(t, "openssl", "openssl")
 	dir := t.TempDir()
 	run := func(args ...string) []byte {
 		t.Helper()

@@ -1,6 +1,7 @@
 package flight
 
 import (
+	"context"
 	"sync"
 	"time"
 )
@@ -18,6 +19,18 @@ func Await(c *sync.Cond, deadline time.Time, done func() bool) bool {
 		c.Wait()
 	}
 	return done()
+}
+
+// Sleep waits for d, or until ctx ends: the error is its cause.
+func Sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Open are things under way, by key: of those who ask at once for one key, the first begins

@@ -204,21 +204,10 @@ func (s *Store) awaitLease(ctx context.Context, t *tier, k key.Key, end time.Tim
 				continue
 			}
 		}
-		if err := sleep(ctx, pause); err != nil {
+		if err := flight.Sleep(ctx, pause); err != nil {
 			return nil, err
 		}
 		look = min(2*look, busyLook)
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -94,53 +93,26 @@ func machineMain(remote, root string, dies bool) error {
 }
 
 // process is a machine of its own, which waits to be told to begin.
-type process struct {
-	cmd   *exec.Cmd
-	begin func()
-	lines chan string
-}
+type process struct{ *servers.Child }
 
 func startMachine(t *testing.T, remote, root string, more ...string) *process {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(append(os.Environ(), envRemote+"="+remote, envRoot+"="+root), more...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p := &process{cmd: cmd, begin: func() { fmt.Fprintln(in, "go") }, lines: make(chan string, 1000)}
-	go func() {
-		defer close(p.lines)
-		for s := bufio.NewScanner(out); s.Scan(); {
-			p.lines <- s.Text()
-		}
-	}()
-	t.Cleanup(func() { _ = cmd.Process.Kill() })
-	if line := <-p.lines; line != "ready" {
-		t.Fatalf("a machine says %q", line)
-	}
+	p := &process{servers.StartChild(t, append([]string{envRemote + "=" + remote, envRoot + "=" + root}, more...)...)}
+	p.Says(t, "ready")
 	return p
 }
 
 // builds waits for the end of a machine and returns how often it built.
 func (p *process) builds(t *testing.T) (n int) {
 	t.Helper()
-	for line := range p.lines {
+	for line := range p.Lines {
 		if line == "builds" {
 			n++
 		} else {
 			t.Error(line)
 		}
 	}
-	if err := p.cmd.Wait(); err != nil {
+	if err := p.Cmd.Wait(); err != nil {
 		t.Error(err)
 	}
 	return n
@@ -155,7 +127,7 @@ func TestProcesses(t *testing.T) {
 		all = append(all, startMachine(t, remote, filepath.Join(dir, fmt.Sprint(i%6)))) // of two machines two
 	}
 	for _, p := range all {
-		p.begin()
+		p.Begin()
 	}
 	n := 0
 	for _, p := range all {
@@ -172,14 +144,12 @@ func TestProcessKilled(t *testing.T) {
 	remote, dir := servers.Redis(t), t.TempDir()
 	first := startMachine(t, remote, filepath.Join(dir, "first"), envDies+"=1", envTTL+"=5s")
 	others := []*process{startMachine(t, remote, filepath.Join(dir, "1")), startMachine(t, remote, filepath.Join(dir, "2")), startMachine(t, remote, filepath.Join(dir, "first"))}
-	first.begin()
-	if line := <-first.lines; line != "builds" {
-		t.Fatalf("the first says %q", line)
-	}
+	first.Begin()
+	first.Says(t, "builds")
 	for _, p := range others {
-		p.begin()
+		p.Begin()
 	}
-	if err := first.cmd.Process.Kill(); err != nil {
+	if err := first.Cmd.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	n := 0
@@ -189,7 +159,7 @@ func TestProcessKilled(t *testing.T) {
 	if n != 1 {
 		t.Errorf("%d builds of others, want 1", n)
 	}
-	if err := first.cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
+	if err := first.Cmd.Wait(); err == nil || !strings.Contains(err.Error(), "killed") {
 		t.Errorf("the first ended with %v", err)
 	}
 }

@@ -252,7 +252,7 @@ func (s *Store) write(t *tier, size int64, f func(context.Context) error) error 
 	for pause := shortestLook; ; pause *= 2 {
 		_, err := call(s, s.base, limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }, nil)
 		s.settle(s.base, t, &t.writes, err, limit)
-		if !errors.Is(err, store.ErrBusy) || pause > busyLook || sleep(s.base, jitter(pause)) != nil {
+		if !errors.Is(err, store.ErrBusy) || pause > busyLook || flight.Sleep(s.base, jitter(pause)) != nil {
 			return err
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -117,63 +116,32 @@ func machine(address, root string, hangs bool) error {
 	return nil
 }
 
-// process is one that was started.
-type process struct {
-	cmd   *exec.Cmd
-	begin func()
-	lines chan string
-}
-
-func startMachine(t *testing.T, address, root string, more ...string) *process {
+func startMachine(t *testing.T, address, root string, more ...string) *servers.Child {
 	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(append(os.Environ(), envRemote+"="+address, envRoot+"="+root), more...)
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	cmd.Stderr = os.Stderr
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	p := &process{cmd: cmd, begin: func() { fmt.Fprintln(in, "go") }, lines: make(chan string, 10)}
-	go func() {
-		defer close(p.lines)
-		for s := bufio.NewScanner(out); s.Scan(); {
-			p.lines <- s.Text()
-		}
-	}()
-	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
-	return p
+	return servers.StartChild(t, append([]string{envRemote + "=" + address, envRoot + "=" + root}, more...)...)
 }
 
-func startMachines(t *testing.T, address string, n int) (all []*process) {
+func startMachines(t *testing.T, address string, n int) (all []*servers.Child) {
 	t.Helper()
 	dir := t.TempDir()
 	for i := range n {
 		all = append(all, startMachine(t, address, filepath.Join(dir, strconv.Itoa(i))))
 	}
 	for _, p := range all {
-		if line := <-p.lines; line != "ready" {
-			t.Fatalf("a machine says %q", line)
-		}
+		p.Says(t, "ready")
 	}
 	return all
 }
 
 // end has processes begin, and returns how many built, and how long each waited, sorted.
-func end(t *testing.T, all []*process) (builds int, waited []time.Duration) {
+func end(t *testing.T, all []*servers.Child) (builds int, waited []time.Duration) {
 	t.Helper()
 	for _, p := range all {
-		p.begin()
+		p.Begin()
 	}
 	for _, p := range all {
 		done := false
-		for line := range p.lines {
+		for line := range p.Lines {
 			var ms, wrong int64
 			if line == "builds" {
 				builds++
@@ -234,16 +202,12 @@ func TestHolder(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			address := servers.Redis(t)
 			first := startMachine(t, address, filepath.Join(t.TempDir(), "first"), envHangs+"=1")
-			if line := <-first.lines; line != "ready" {
-				t.Fatalf("the first says %q", line)
-			}
-			first.begin()
-			if line := <-first.lines; line != "builds" {
-				t.Fatalf("the first says %q", line)
-			}
+			first.Says(t, "ready")
+			first.Begin()
+			first.Says(t, "builds")
 			all := startMachines(t, address, *processes)
 			if name == "killed" {
-				if err := first.cmd.Process.Kill(); err != nil {
+				if err := first.Cmd.Process.Kill(); err != nil {
 					t.Fatal(err)
 				}
 			}

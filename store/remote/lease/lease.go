@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/remote"
@@ -87,20 +88,9 @@ func (l *Locker) Lock(ctx context.Context, k key.Key, wait time.Duration) (unloc
 		if left <= 0 {
 			return nil, fmt.Errorf("lease %s: %w", k.Short(), store.ErrLocked)
 		}
-		if err := sleep(ctx, min(left, l.o.Poll/2+rand.N(l.o.Poll/2+1))); err != nil {
+		if err := flight.Sleep(ctx, min(left, l.o.Poll/2+rand.N(l.o.Poll/2+1))); err != nil {
 			return nil, err
 		}
-	}
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil
-	case <-ctx.Done():
-		return context.Cause(ctx)
 	}
 }
 

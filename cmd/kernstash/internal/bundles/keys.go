@@ -21,7 +21,7 @@ type generated struct {
 
 // Keygen makes a key: NAME.pem is private, NAME.pub.pem public. It replaces neither.
 func Keygen(a *cli.App, name string) error {
-	public, private, err := ed25519.GenerateKey(nil)
+	private, err := trust.Generate()
 	if err != nil {
 		return fmt.Errorf("keygen: %w", err)
 	}
@@ -29,7 +29,7 @@ func Keygen(a *cli.App, name string) error {
 	if err != nil {
 		return fmt.Errorf("keygen: %w", err)
 	}
-	r := generated{name + ".pem", name + ".pub.pem", trust.Fingerprint(public)}
+	r := generated{name + ".pem", name + ".pub.pem", trust.Fingerprint(private.Public().(ed25519.PublicKey))}
 	if err := create(r.Private, own, 0o600); err != nil {
 		return err
 	}
