@@ -87,12 +87,11 @@ func machine(address, root string, hangs bool) error {
 	}
 	defer o.Close()
 	entries := remote.New(o, remote.Options{})
-	leases := lease.New(o, lease.Options{Name: entries.LeaseName, Timeout: 30 * time.Second})
+	leases := lease.New(o, lease.Options{Name: entries.LeaseName})
 	defer leases.Close()
 	near := disk.New(disk.Options{Dir: root})
 	defer near.Close()
-	// Two processors and hundreds of processes: a call waits for a processor longer than for the remote.
-	s := tiered.New(near, tiered.Options{Far: []tiered.Far{{Name: "remote", Store: entries, Locker: leases, Timeout: 30 * time.Second}}, CloseWait: time.Minute})
+	s := tiered.New(near, tiered.Options{Far: []tiered.Far{{Name: "remote", Store: entries, Locker: leases}}})
 	defer s.Close()
 	e, err := wanted()
 	if err != nil {
