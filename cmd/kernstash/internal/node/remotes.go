@@ -19,7 +19,7 @@ import (
 func openRemotes(s *settings.Settings, log *slog.Logger) func(agent.Tenant, *disk.Store, stats.Recorder) (agent.Store, func(context.Context), error) {
 	return func(t agent.Tenant, near *disk.Store, to stats.Recorder) (agent.Store, func(context.Context), error) {
 		c := remotes.Config{
-			Addresses: s.Remote, Tenant: t.Name, SignKey: cmp.Or(t.Sign, s.RemoteSignKey), Timeout: s.RemoteTimeout, Trust: remotes.Trusted(s),
+			Addresses: s.Remote, Tenant: t.Name, SignKey: cmp.Or(t.Sign, s.RemoteSignKey), Timeout: s.RemoteTimeout, Trust: remotes.Trusted(s), Log: log,
 		}
 		if t.Name == "default" { // of the user who runs the agent, without a configuration
 			c.Tenant = s.Tenant

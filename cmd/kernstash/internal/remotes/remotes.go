@@ -7,6 +7,7 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"os"
 	"strings"
@@ -59,6 +60,7 @@ type Config struct {
 	SignKey   string // file of the private key that signs; "": nothing does
 	Trust     *trust.List
 	Timeout   time.Duration // of one call
+	Log       *slog.Logger  // is told of the first object that nobody trusted has signed; may be nil
 }
 
 // Open opens the remotes that the settings name; see [Config.Open].
@@ -66,7 +68,7 @@ func Open(s *settings.Settings, rec stats.Recorder) (*Chain, error) {
 	if len(s.Remote) == 0 {
 		return nil, ErrNone
 	}
-	return Config{s.Remote, s.Tenant, s.RemoteSignKey, Trusted(s), s.RemoteTimeout}.Open(rec)
+	return Config{s.Remote, s.Tenant, s.RemoteSignKey, Trusted(s), s.RemoteTimeout, nil}.Open(rec)
 }
 
 // Open opens the remotes. It connects to none: that one cannot be reached is an error of its
@@ -76,7 +78,7 @@ func (config Config) Open(rec stats.Recorder) (c *Chain, err error) {
 	if c.Sign, err = signKey(config.SignKey); err != nil {
 		return nil, err
 	}
-	o := remote.Options{Tenant: c.Tenant, Sign: c.Sign, Trust: c.Trust, Recorder: cmp.Or[stats.Recorder](rec, stats.Noop{})}
+	o := remote.Options{Tenant: c.Tenant, Sign: c.Sign, Trust: c.Trust, Recorder: cmp.Or[stats.Recorder](rec, stats.Noop{}), Log: config.Log}
 	for _, address := range config.Addresses {
 		engine, err := open(address)
 		if err != nil {
@@ -88,10 +90,13 @@ func (config Config) Open(rec stats.Recorder) (c *Chain, err error) {
 	return c, nil
 }
 
-// Far returns the remotes for package tiered. It is called once.
+// Far returns the remotes for package tiered. It is called once. Where signatures are asked for and
+// there is no key to sign with, nothing is put: an unsigned copy in the nearer remote would be a miss
+// for all who ask that first.
 func (c *Chain) Far() (all []tiered.Far) {
+	readOnly := c.Sign == nil && c.Trust.IsSet()
 	for _, t := range c.Tiers {
-		far := tiered.Far{Name: t.Name, Store: t.Store, Timeout: c.Timeout}
+		far := tiered.Far{Name: t.Name, Store: t.Store, Timeout: c.Timeout, ReadOnly: readOnly}
 		if l := t.Leaser(); l != nil {
 			locker := lease.New(l, lease.Options{Name: t.Store.LeaseName, Timeout: c.Timeout})
 			c.lockers = append(c.lockers, locker)

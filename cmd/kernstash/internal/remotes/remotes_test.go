@@ -184,6 +184,35 @@ func TestTwoVersions(t *testing.T) {
 	}
 }
 
+// TestFarSigns: who asks for signatures and cannot sign puts nothing.
+func TestFarSigns(t *testing.T) {
+	t.Parallel()
+	_, signs, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := trust.Of(signs.Public().(ed25519.PublicKey))
+	for name, tt := range map[string]struct {
+		o        remote.Options
+		readOnly bool
+	}{
+		"neither":        {},
+		"signs":          {o: remote.Options{Sign: signs}},
+		"asks":           {o: remote.Options{Trust: list}, readOnly: true},
+		"signs and asks": {o: remote.Options{Sign: signs, Trust: list}},
+	} {
+		c := chain(tt.o, new(remotetest.Memory), new(remotetest.Memory))
+		for _, far := range c.Far() {
+			if far.ReadOnly != tt.readOnly {
+				t.Errorf("%s: read-only %v", name, far.ReadOnly)
+			}
+		}
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestGCSelects(t *testing.T) {
 	t.Parallel()
 	_, signs, err := ed25519.GenerateKey(nil)
