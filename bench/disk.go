@@ -189,12 +189,12 @@ func tieredRows(s *setting, near *disk.Store, keys []key.Key) []row {
 	return []row{{
 		name: "disk hit, 50 KB, with remotes / without",
 		ours: side(behind, there), theirs: side(near, there),
-		bar: bar{factor: 1.05},
+		bar:  bar{factor: 1.05},
 		more: 8,
 	}, {
 		name: "disk miss, with a remote that is given up / without",
 		ours: side(behind, nowhere), theirs: side(near, nowhere),
-		bar: bar{factor: 1, extra: 2 * time.Microsecond},
+		bar:  bar{factor: 1, extra: 2 * time.Microsecond},
 		more: 8,
 	}}
 }
