@@ -24,9 +24,6 @@ import (
 	"github.com/kernstash/kernstash/store/storetest"
 )
 
-// metaSeed replays one seed of the metamorphic test.
-const metaSeed = "KERNSTASH_TEST_SEED"
-
 const metaPrograms = 30
 
 // meta is one run of the metamorphic test: workers, and a model of what they
@@ -57,7 +54,7 @@ type metaPlayer struct {
 func (m *meta) errorf(format string, args ...any) {
 	m.t.Helper()
 	last := append(slices.Clone(m.done[:len(m.workers)]), m.done[max(len(m.workers), len(m.done)-20):]...)
-	m.t.Errorf("%s=%d, step %d: %s\nlast steps: %q", metaSeed, m.seed, len(m.done), fmt.Sprintf(format, args...), last)
+	m.t.Errorf("KERNSTASH_TEST_SEED=%d, step %d: %s\nlast steps: %q", m.seed, len(m.done), fmt.Sprintf(format, args...), last)
 }
 
 func (m *meta) note(format string, args ...any) {
@@ -434,7 +431,7 @@ func (m *meta) end() {
 // TestMetamorphic does random things with random configurations in several
 // processes, and compares with a model: what each program is, what may hit and
 // what must, that the counters add up and the limit holds. A failure names its
-// seed; KERNSTASH_TEST_SEED plays that one again.
+// seed; with KERNSTASH_TEST_SEED the long form begins with that one.
 func TestMetamorphic(t *testing.T) {
 	t.Parallel()
 	seeds, steps := 12, 60
@@ -449,14 +446,8 @@ func TestMetamorphic(t *testing.T) {
 		}
 	})
 	from := uint64(1)
-	if text := os.Getenv(metaSeed); text != "" {
-		n, err := strconv.ParseUint(text, 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
-		from, seeds = n, 1
-	} else if timing.IsLong() {
-		from = uint64(time.Now().UnixNano()) // others each time: a failure names its own
+	if timing.IsLong() {
+		from = timing.Seed(t)
 	}
 	for i := range uint64(seeds) {
 		m := startMetamorphic(t, from+i, processes)

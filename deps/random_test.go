@@ -5,7 +5,6 @@ package deps
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/kernstash/kernstash/deps/internal/files"
 	"github.com/kernstash/kernstash/deps/manifest"
+	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 )
@@ -161,10 +161,7 @@ func randomLine(c chooser, open *int) string {
 func TestTrackRandomTrees(t *testing.T) {
 	t.Parallel()
 	clang(t)
-	seed, n := rand.Uint64(), 150
-	if s, err := strconv.ParseUint(os.Getenv("KERNSTASH_TEST_SEED"), 10, 64); err == nil {
-		seed = s
-	}
+	seed, n := timing.Seed(t), 150
 	switch long() {
 	case "":
 	case "all":
@@ -172,7 +169,6 @@ func TestTrackRandomTrees(t *testing.T) {
 	default:
 		n = 1000
 	}
-	t.Logf("KERNSTASH_TEST_SEED=%d", seed)
 	var c compared
 	cases := make([]string, n)
 	for i := range cases {

@@ -16,10 +16,7 @@ import (
 	"github.com/kernstash/kernstash/stats"
 )
 
-var (
-	optionLines = flag.Int("lines", 0, "random lists of options for each NVRTC; 0: 6, or 75 with KERNSTASH_TEST_LONG")
-	optionSeed  = flag.Uint64("seed", 0, "of random lists of options; 0: another one each time")
-)
+var optionLines = flag.Int("lines", 0, "random lists of options for each NVRTC; 0: 6, or 75 with KERNSTASH_TEST_LONG")
 
 // nvrtcOptions are options of NVRTC that a list is made of, each in its spellings.
 var nvrtcOptions = [][]string{
@@ -44,17 +41,13 @@ var nvrtcOptions = [][]string{
 // refused alike. All lists share a cache, so what one has kept must not be taken for another's.
 func TestRandomOptionsOfNVRTC(t *testing.T) {
 	t.Parallel()
-	n, from := *optionLines, *optionSeed
+	n, from := *optionLines, timing.Seed(t)
 	if n == 0 {
 		n = 6
 		if timing.IsLong() {
 			n = 75
 		}
 	}
-	if from == 0 {
-		from = rand.Uint64()
-	}
-	t.Logf("-lines %d -seed %d", n, from)
 	include, other := t.TempDir(), t.TempDir()
 	const header = "#pragma once\n#ifndef LIKE\n#define LIKE %d\n#endif\ninline __device__ int twice(int i) { int unused; int s = 0; for (int j = 0; j < i; j++) s += j ^ LIKE; return s; }\n"
 	write(t, filepath.Join(include, "all.h"), fmt.Sprintf(header, 3))

@@ -544,6 +544,22 @@ func TestOrdersOfOptions(t *testing.T) {
 	}
 }
 
+// Of options that are both refused, the compiler names the one that comes first as the caller has them.
+func TestFirstRefusedOption(t *testing.T) {
+	t.Parallel()
+	for _, l := range nvrtcs(t) {
+		c, _ := compiler(t, l, cacheDir(t))
+		for _, options := range [][]string{{"-DX=1", "--std", "c++17", "-arch=sm_1"}, {"-arch=sm_1", "--std", "c++17", "-DX=1"}} {
+			r := rtc.Request{Source: []byte(kernel), Options: options}
+			_, want := l.Compile(r)
+			_, err := c.Compile(t.Context(), r)
+			if err == nil || want == nil || logOf(err) != logOf(want) {
+				t.Errorf("%q: %v, want %v", options, err, want)
+			}
+		}
+	}
+}
+
 // HIPRTC includes a header of its own, whose place one in memory takes, without an include
 // in the source.
 func TestHeadersThatHIPRTCIncludes(t *testing.T) {

@@ -2,6 +2,7 @@ package rtc
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime"
 
@@ -105,6 +106,9 @@ func (c *Compiler) Compile(ctx context.Context, r Request) (*Output, error) {
 		return c.library.Compile(r)
 	}
 	p, err := c.core.Program(ctx, q)
+	if refused := new(kernstash.BuildError); errors.As(err, &refused) && refused.Code == codeInvalidOption && !c.library.d.links {
+		return c.library.Compile(r) // the one of its options that is refused first, by their own order
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -3,7 +3,9 @@
 package timing
 
 import (
+	"math/rand/v2"
 	"os"
+	"strconv"
 	"testing"
 )
 
@@ -25,6 +27,22 @@ func Long(t testing.TB) {
 	if !IsLong() {
 		t.Skip("takes long: make test-full runs it, as does KERNSTASH_TEST_LONG=1")
 	}
+}
+
+// Seed returns the seed of a test that makes up its cases: KERNSTASH_TEST_SEED if it is set, else another one
+// each time. It is logged. make sets it to the number of the commit: each commit meets other cases, and the same
+// ones wherever it is tested.
+func Seed(t testing.TB) uint64 {
+	t.Helper()
+	seed := rand.Uint64()
+	if text := os.Getenv("KERNSTASH_TEST_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 0, 64); err != nil {
+			t.Fatalf("KERNSTASH_TEST_SEED: %v", err)
+		}
+	}
+	t.Logf("KERNSTASH_TEST_SEED=%d", seed)
+	return seed
 }
 
 // IsLong reports whether KERNSTASH_TEST_LONG is set: tests take their long forms.

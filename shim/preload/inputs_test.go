@@ -376,9 +376,7 @@ func TestRandomLinks(t *testing.T) {
 	t.Parallel()
 	s, inputs := linkStage(t)
 	s.write("empty.ptx", "")
-	seed := uint64(time.Now().UnixNano())
-	t.Logf("seed %d", seed)
-	r := rand.New(rand.NewPCG(seed, 1))
+	r := rand.New(rand.NewPCG(timing.Seed(t), 1))
 	options := []string{"-Xptxas=-v", "-lto", "-maxrregcount=32", "-O3", "-lineinfo", "-verbose", "-ftz=1", "-optimize-unused-variables"}
 	rounds := *linkRounds
 	if rounds == 0 {

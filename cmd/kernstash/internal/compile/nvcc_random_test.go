@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -43,10 +42,11 @@ func TestRandomCommandLinesOfNVCC(t *testing.T) {
 			n = 100
 		}
 	}
+	seed := timing.Seed(t)
 	for i := range n {
 		t.Run(fmt.Sprint(i), func(t *testing.T) {
 			t.Parallel()
-			random := rand.New(rand.NewPCG(uint64(i), uint64(time.Now().UnixNano())))
+			random := rand.New(rand.NewPCG(seed, uint64(i)))
 			pick := func(all []string) string { return all[random.IntN(len(all))] }
 			words := [][]string{{pick([]string{"-c", "-ptx", "-cubin", "-fatbin"})}, {"k.cu"}, {"-o", "out"}, {"-Ilate"}, {host}}
 			if random.IntN(2) == 0 {

@@ -13,29 +13,23 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
+	"github.com/kernstash/kernstash/internal/timing"
 )
 
-var (
-	lines = flag.Int("lines", 0, "random command lines of ptxas; 0: 25, or 450 with KERNSTASH_TEST_LONG")
-	seed  = flag.Uint64("seed", 0, "of random command lines; 0: another one each time")
-)
+var lines = flag.Int("lines", 0, "random command lines of ptxas; 0: 25, or 450 with KERNSTASH_TEST_LONG")
 
 // TestRandomPTXAS: of any command line ptxas makes and says the same with the cache, and again where
 // it may be found. All lines share a cache, so what one has kept must not be taken for another's.
 func TestRandomPTXAS(t *testing.T) {
 	t.Parallel()
 	tool := ptxas(t)
-	n, from := *lines, *seed
+	n, from := *lines, timing.Seed(t)
 	if n == 0 {
 		n = 25
-		if os.Getenv("KERNSTASH_TEST_LONG") != "" {
+		if timing.IsLong() {
 			n = 450
 		}
 	}
-	if from == 0 {
-		from = rand.Uint64()
-	}
-	t.Logf("-lines %d -seed %d", n, from)
 	help := newPlace(t).plain(tool, "--help").Stdout
 	known := func(options [][]string) [][]string {
 		return slices.DeleteFunc(slices.Clone(options), func(names []string) bool { return !strings.Contains(help, names[0]+" ") })
