@@ -13,6 +13,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/kernstash/kernstash/internal/needs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
@@ -70,6 +71,7 @@ func scriptParams(dir string) testscript.Params {
 			return false, fmt.Errorf("no condition %q", cond)
 		},
 		Setup: func(env *testscript.Env) error {
+			needs.AwaitForks() // the archive's files, programs among them, have just been written
 			// Else each process of a race-enabled test sleeps a second at its end.
 			env.Setenv("GORACE", "atexit_sleep_ms=0")
 			env.Setenv("HOME", filepath.Join(env.WorkDir, "home"))

@@ -65,6 +65,13 @@ func WriteProgram(path string, b []byte, mode os.FileMode) error {
 	return os.WriteFile(path, b, mode)
 }
 
+// AwaitForks waits until the processes that other tests are starting have none of this one's files open: for files
+// that were written without WriteProgram, and closed.
+func AwaitForks() {
+	syscall.ForkLock.RLock() // is held from a fork until the child executes its program
+	defer syscall.ForkLock.RUnlock()
+}
+
 // CopyPrograms is os.CopyFS, as WriteProgram is os.WriteFile.
 func CopyPrograms(dir string, from fs.FS) error {
 	syscall.ForkLock.RLock()
