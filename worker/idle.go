@@ -11,6 +11,7 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/store/disk/evict"
 )
@@ -71,13 +72,14 @@ type Rebuilds struct {
 	o     RebuildOptions
 	old   *disk.Store // of the same root, and nothing that is read counts as used
 	found bool
-	left  []rebuild // the most valuable one first
+	left  []Cold // the most valuable one first
 }
 
-// rebuild is an entry, and the device for which it is to be built anew.
-type rebuild struct {
-	key    key.Key
-	device *key.Device
+// Cold is what an earlier driver or compiler built for a device that is here, and the present one did not.
+type Cold struct {
+	Entry  store.Info  // of the earlier one
+	Device *key.Device // as it is now
+	Key    key.Key     // under which it will be; All sets it
 	value  float64
 }
 
@@ -112,7 +114,7 @@ func (r *Rebuilds) Next(ctx context.Context) bool {
 		r.left = r.left[1:]
 		added, err := r.add(ctx, next)
 		if err != nil {
-			r.o.Trace.Info("not built anew", "entry", next.key.Short(), "reason", err.Error())
+			r.o.Trace.Info("not built anew", "entry", next.Entry.Key.Short(), "reason", err.Error())
 		}
 		if added {
 			return true
@@ -133,7 +135,7 @@ func (r *Rebuilds) find(ctx context.Context) {
 		}
 		for i := range r.o.Devices {
 			if d := &r.o.Devices[i]; sameDevice(&info.Device, d) {
-				r.left = append(r.left, rebuild{info.Key, d, evict.Worth(info.Cost, info.Size, now.Sub(info.Accessed))})
+				r.left = append(r.left, Cold{info, d, key.Key{}, evict.Worth(info.Cost, info.Size, now.Sub(info.Accessed))})
 			}
 		}
 		if len(r.left) >= 2*maxRebuilds {
@@ -144,7 +146,7 @@ func (r *Rebuilds) find(ctx context.Context) {
 }
 
 func (r *Rebuilds) rank() {
-	slices.SortStableFunc(r.left, func(a, b rebuild) int { return cmp.Compare(b.value, a.value) })
+	slices.SortStableFunc(r.left, func(a, b Cold) int { return cmp.Compare(b.value, a.value) })
 	r.left = r.left[:min(len(r.left), maxRebuilds)]
 }
 
@@ -154,24 +156,58 @@ func sameDevice(a, b *key.Device) bool {
 	return a.API == b.API && a.Platform == b.Platform && strings.TrimSpace(a.Name) == strings.TrimSpace(b.Name)
 }
 
-// add makes a job of an entry, if it has not been built anew yet.
-func (r *Rebuilds) add(ctx context.Context, b rebuild) (bool, error) {
-	recipe, err := r.old.Recipe(ctx, b.key)
-	if err != nil {
-		return false, err
+// All returns what Next adds jobs of, the most valuable ones of it, and what of it could not be
+// read. It builds nothing. Of a program that several earlier drivers have built only one counts.
+func (r *Rebuilds) All(ctx context.Context) (all []Cold, unread int) {
+	if !r.found {
+		r.found = true
+		r.find(ctx)
 	}
-	e, err := r.old.Get(ctx, b.key)
+	seen := make(map[key.Digest]bool)
+	for _, c := range r.left {
+		anew, err := r.anew(ctx, c)
+		switch {
+		case ctx.Err() != nil:
+			return all, unread
+		case err != nil:
+			unread++
+		case anew != nil:
+			if c.Key = anew.Key(); !seen[c.Key.Sum] {
+				seen[c.Key.Sum] = true
+				all = append(all, c)
+			}
+		}
+	}
+	return all, unread
+}
+
+// anew returns the recipe of an entry for the device as it is now; nil: that has been built.
+func (r *Rebuilds) anew(ctx context.Context, c Cold) (*key.Recipe, error) {
+	recipe, err := r.old.Recipe(ctx, c.Entry.Key)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
 	anew := *recipe
-	anew.Device = *b.device
+	anew.Device = *c.Device
 	if _, err := r.old.Get(ctx, anew.Key()); err == nil {
-		return false, nil
+		return nil, nil
+	}
+	return &anew, nil
+}
+
+// add makes a job of an entry, if it has not been built anew yet.
+func (r *Rebuilds) add(ctx context.Context, c Cold) (bool, error) {
+	anew, err := r.anew(ctx, c)
+	if anew == nil || err != nil {
+		return false, err
+	}
+	e, err := r.old.Get(ctx, c.Entry.Key)
+	if err != nil {
+		return false, err
 	}
 	res, err := spool.Add(ctx, r.o.Store, spool.Job{
-		Kind: spool.Rebuild, Recipe: &anew, Variants: e.Artifact.Variants, Cost: e.Artifact.Cost,
-		Environment: spool.Take(r.o.Environ, &anew, ""),
+		Kind: spool.Rebuild, Recipe: anew, Variants: e.Artifact.Variants, Cost: e.Artifact.Cost,
+		Environment: spool.Take(r.o.Environ, anew, ""),
 	}, r.o.Recorder)
 	return res.Waits(), err
 }

@@ -2,12 +2,16 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/rebuild"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/worker"
 )
 
 func lsCommand(a *cli.App) *cobra.Command {
@@ -93,7 +97,9 @@ the two is why it missed.` +
 }
 
 func verifyCommand(a *cli.App) *cobra.Command {
-	var repair bool
+	var repair, nice bool
+	var again int
+	var limit time.Duration
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Read every entry and check every digest",
@@ -102,13 +108,40 @@ belongs, and that its recipe makes its key. With --repair what can never hit is
 removed; the next build stores it anew.
 
 A damaged entry does no harm without this command either: it is found at the
-hit, counted, and replaced by the next build.` +
-			exits("every entry is good, or was made so by --repair", "damage was found and is still there, or the cache could not be read"),
+hit, counted, and replaced by the next build.
+
+With --rebuild N build N entries again instead, taken by chance, of those that a device
+and compiler here have built, and compare: byte by byte, else the sections with code. A
+compiler that is not deterministic is named. The cache stays as it is. Built for
+are the devices of: ` + runtimes.BuiltTitles() + `.` +
+			exits("every entry is good, or was made so by --repair; code that was built again is equal", "damage, or different code, was found and is still there, or the cache could not be read"),
 		Example: `  kernstash verify
-  kernstash verify --repair --json`,
-		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.Verify(ctx, c, repair) }),
+  kernstash verify --repair --json
+  kernstash verify --rebuild 20`,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if !cmd.Flags().Changed("rebuild") {
+				return a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.Verify(ctx, c, repair) })(cmd, nil)
+			}
+			switch {
+			case repair:
+				return cli.Usagef("--repair --rebuild: only one of them")
+			case again < 1 || again > rebuild.MaxCompared:
+				return cli.Usagef("--rebuild %d: want 1 to %d entries", again, rebuild.MaxCompared)
+			case limit < 0:
+				return cli.Usagef("--limit %v: it is negative", limit)
+			case !runtimes.Linked:
+				return runtimes.ErrNone
+			}
+			worker.CloseInherited(3)
+			o := worker.Options{NormalPriority: !nice, Limit: limit}
+			return a.OnCache(func(ctx context.Context, c cli.Cache) error { return rebuild.Compare(ctx, c, again, o) })(cmd, nil)
+		},
 	}
-	cmd.Flags().BoolVar(&repair, "repair", false, "remove what can never hit")
+	flags := cmd.Flags()
+	flags.BoolVar(&repair, "repair", false, "remove what can never hit")
+	flags.IntVar(&again, "rebuild", 0, "build so many entries again, and compare")
+	flags.BoolVar(&nice, "nice", false, "with --rebuild: build when nobody else wants the processor")
+	flags.DurationVar(&limit, "limit", 10*time.Minute, "with --rebuild: a build that takes longer is ended")
 	return cmd
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -9,6 +10,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/jobs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
+	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/worker"
 )
 
@@ -112,7 +114,18 @@ compile. The old entries stay, until nobody has used them for long.` +
 				return runtimes.ErrNone
 			}
 			worker.CloseInherited(3)
-			return a.OnCache(func(ctx context.Context, c cli.Cache) error { return jobs.Run(ctx, c, o, quiet, rebuild) })(cmd, nil)
+			return a.OnCache(func(ctx context.Context, c cli.Cache) error {
+				run, counts := jobs.RunOptions{Options: o, Quiet: quiet}, new(stats.Counters)
+				if rebuild {
+					r, err := jobs.Rebuilds(ctx, c, counts)
+					if err != nil {
+						return fmt.Errorf("worker: %w", err)
+					}
+					defer r.Close()
+					run.Rebuild = r
+				}
+				return jobs.Run(ctx, c, run, counts)
+			})(cmd, nil)
 		},
 	}
 	flags := cmd.Flags()

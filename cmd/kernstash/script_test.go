@@ -21,18 +21,19 @@ import (
 
 // TestMain lets the scripts run this very binary as kernstash, as stash-put,
 // which fills a cache without any runtime, stash-job, which adds work for a worker,
-// stash-old, which makes its entries those of an earlier driver,
-// and as json, which looks into JSON.
+// stash-old and stash-changed, which make its entries those of an earlier driver, or of
+// another compiler, and as json, which looks into JSON.
 func TestMain(m *testing.M) {
 	if os.Getenv("TMPDIR") == "/dev/shm" && strings.HasSuffix(os.Args[0], ".test") {
 		os.Unsetenv("TMPDIR") // of a root in memory doctor warns
 	}
 	testscript.Main(m, map[string]func(){
-		"kernstash": main,
-		"stash-put": exitWith(stashPut),
-		"stash-job": exitWith(stashJob),
-		"stash-old": exitWith(stashOld),
-		"json":      exitWith(jsonQuery),
+		"kernstash":     main,
+		"stash-put":     exitWith(stashPut),
+		"stash-job":     exitWith(stashJob),
+		"stash-old":     exitWith(stashOld),
+		"stash-changed": exitWith(stashChanged),
+		"json":          exitWith(jsonQuery),
 
 		"wait-interrupted": waitInterrupted,
 	})

@@ -53,11 +53,11 @@ func DeviceName(info store.Info) string {
 	if info.Device.Name == "" {
 		return ""
 	}
-	return deviceText(info.Device)
+	return DeviceText(info.Device)
 }
 
-// deviceText is what people know a device by; compilers that need none are their own.
-func deviceText(d key.Device) string {
+// DeviceText is what people know a device by; compilers that need none are their own.
+func DeviceText(d key.Device) string {
 	if rtc.IsAPI(d.API) {
 		return d.Platform + " " + d.Version
 	}

@@ -274,7 +274,7 @@ func writeShown(a *cli.App, info store.Info, r showReport) {
 }
 
 func (r *recipeReport) write(line func(string, string, ...any)) {
-	line("device", "%s", deviceText(r.Device))
+	line("device", "%s", DeviceText(r.Device))
 	pairs := func(name, format string, pairs []key.Pair) {
 		for _, p := range pairs {
 			if r.Program == nil || p.Name != rtc.NameAttribute { // which the program has

@@ -82,8 +82,27 @@ func withTimeout(ctx context.Context, most time.Duration) (context.Context, cont
 	return context.WithTimeout(ctx, most)
 }
 
-// Run is the worker. If rebuild is set it builds anew what an earlier driver built.
-func Run(ctx context.Context, c cli.Cache, o worker.Options, quiet, rebuild bool) error {
+// RunOptions say how Run works.
+type RunOptions struct {
+	worker.Options
+	Quiet   bool
+	Rebuild *worker.Rebuilds           // what an earlier driver built, which is built anew; may be nil
+	Doing   func(worker.Status) string // says what is being done; nil: the job and how many wait
+	Report  func(worker.Status) error  // says how it ended; nil: as Status does
+}
+
+// Rebuilds returns what an earlier driver or compiler built for the devices here. The caller closes it.
+func Rebuilds(ctx context.Context, c cli.Cache, counts *stats.Counters) (*worker.Rebuilds, error) {
+	here, err := runtimes.Built(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("which devices are here: %w", err)
+	}
+	return worker.NewRebuilds(worker.RebuildOptions{Store: c.Disk, Devices: here, Environ: os.Environ(), Recorder: counts}), nil
+}
+
+// Run is the worker. It keeps what counts gets.
+func Run(ctx context.Context, c cli.Cache, run RunOptions, counts *stats.Counters) error {
+	o, quiet := run.Options, run.Quiet
 	d, s := c.Disk, c.Settings
 	if !s.Writable() {
 		return fmt.Errorf("worker: the settings keep the cache from being written: disable=%v, persistent=%v, mode=%s", s.Disable, s.Persistent, s.Mode)
@@ -94,7 +113,6 @@ func Run(ctx context.Context, c cli.Cache, o worker.Options, quiet, rebuild bool
 	}
 	o.Store, o.MaxAge = d, s.Threshold
 	o.Command = worker.BuilderCommand(self, d, []string{fmt.Sprint("max-size=", s.MaxSize), "eviction=" + s.Eviction})
-	counts := new(stats.Counters)
 	o.Recorder = counts
 	var kept stats.Snapshot
 	o.Keep = func(held *disk.Store) {
@@ -112,24 +130,21 @@ func Run(ctx context.Context, c cli.Cache, o worker.Options, quiet, rebuild bool
 			o.Upload = remotes.Uploader(chain, d)
 		}
 	}
-	if rebuild {
-		here, err := runtimes.Built(ctx)
-		if err != nil {
-			return fmt.Errorf("worker: which devices are here: %w", err)
-		}
-		r := worker.NewRebuilds(worker.RebuildOptions{Store: d, Devices: here, Environ: os.Environ(), Recorder: counts})
-		defer r.Close()
-		o.Refill = r.Next
+	if run.Rebuild != nil {
+		o.Refill = run.Rebuild.Next
 	}
 	p := c.Progress()
 	if quiet {
 		p = nil
 	}
-	building := ""
+	building, doing := "", run.Doing
+	if doing == nil {
+		doing = describeWorker
+	}
 	o.Progress = func(st worker.Status) {
 		if st.Building != building {
 			building = st.Building
-			p.Say("%s", describeWorker(st))
+			p.Say("%s", doing(st))
 		}
 	}
 	st, err := worker.Run(ctx, o)
@@ -157,6 +172,9 @@ func Run(ctx context.Context, c cli.Cache, o worker.Options, quiet, rebuild bool
 	st.Running = false
 	st.Last = slices.DeleteFunc(st.Last, func(e worker.Ended) bool { return e.At.Before(st.Started) })
 	st.GivenUp = nil // those of this run are among the last
+	if run.Report != nil {
+		return run.Report(st)
+	}
 	return c.Report(st, true, func() { describe(c, st) })
 }
 

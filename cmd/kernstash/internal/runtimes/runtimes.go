@@ -149,6 +149,17 @@ func Identities(_ context.Context, name string) ([]key.Device, error) {
 	return rt.Identities()
 }
 
+// BuiltTitles names the runtimes for whose devices a worker builds.
+func BuiltTitles() string {
+	var titles []string
+	for _, rt := range All {
+		if rt.Job != nil {
+			titles = append(titles, rt.Title)
+		}
+	}
+	return strings.Join(titles, ", ")
+}
+
 // Built returns the devices here for which a worker builds.
 func Built(ctx context.Context) (all []key.Device, err error) {
 	for _, rt := range All {

@@ -1,0 +1,208 @@
+// Package rebuild builds again what the cache has recorded: for a driver or compiler that is new here, before
+// applications ask for it, and to compare what a compiler makes now with what is stored.
+package rebuild
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/jobs"
+	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/worker"
+)
+
+// PlanReport is what an earlier driver built and the present one did not, as --json writes it.
+type PlanReport struct {
+	Programs []ColdReport `json:"programs"` // the most valuable first
+	CostMS   float64      `json:"cost_ms"`  // what building all took the earlier drivers
+	Size     int64        `json:"size"`     // of the earlier entries
+	Unread   int          `json:"unread"`   // entries without a recipe that can be read
+}
+
+// ColdReport is one of these programs.
+type ColdReport struct {
+	Key     string   `json:"key"`     // under which it will be
+	Earlier string   `json:"earlier"` // the key of the entry of the earlier driver
+	Kernels []string `json:"kernels"`
+	Device  string   `json:"device"` // as it is now
+	Was     string   `json:"was"`    // as it was
+	Size    int64    `json:"size"`
+	CostMS  float64  `json:"cost_ms"`
+}
+
+// Plan says what Run would build, and how long that took the earlier drivers.
+func Plan(ctx context.Context, c cli.Cache) error {
+	r, err := jobs.Rebuilds(ctx, c, nil)
+	if err != nil {
+		return fmt.Errorf("rebuild: %w", err)
+	}
+	defer r.Close()
+	cold, unread := r.All(ctx)
+	if err := ctx.Err(); err != nil {
+		return context.Cause(ctx)
+	}
+	report := PlanReport{Programs: []ColdReport{}, Unread: unread}
+	type update struct{ was, now string }
+	groups := make(map[update]*PlanReport)
+	for _, one := range cold {
+		p := ColdReport{
+			Key: one.Key.String(), Earlier: one.Entry.Key.String(), Kernels: append([]string{}, one.Entry.Kernels...),
+			Device: entries.DeviceText(*one.Device), Was: entries.DeviceText(one.Entry.Device), Size: one.Entry.Size, CostMS: human.Millis(one.Entry.Cost),
+		}
+		u := update{p.Was, p.Device}
+		if groups[u] == nil {
+			groups[u] = new(PlanReport)
+		}
+		for _, sum := range []*PlanReport{&report, groups[u]} {
+			sum.Programs = append(sum.Programs, p)
+			sum.CostMS += p.CostMS
+			sum.Size += p.Size
+		}
+	}
+	return c.Report(report, true, func() {
+		took := func(r PlanReport) string { return human.Time(time.Duration(r.CostMS * float64(time.Millisecond))) }
+		for _, u := range slices.SortedFunc(maps.Keys(groups), func(a, b update) int { return cmp.Compare(groups[b].CostMS, groups[a].CostMS) }) {
+			g := groups[u]
+			c.Printf("%s\n", human.Printable(u.now, false))
+			if u.was == u.now {
+				c.Printf("  by another compiler under the same names: ")
+			} else {
+				c.Printf("  by %s: ", human.Printable(u.was, false))
+			}
+			c.Printf("%s, which took %s to build\n", human.Plural(len(g.Programs), "program"), took(*g))
+			for _, p := range g.Programs[:min(len(g.Programs), maxNamed)] {
+				c.Printf("    %8s  %s\n", human.Time(time.Duration(p.CostMS*float64(time.Millisecond))), human.Printable(label(p.Kernels, p.Size), false))
+			}
+			if more := len(g.Programs) - maxNamed; more > 0 {
+				c.Printf("    and %d more\n", more)
+			}
+		}
+		if unread > 0 {
+			c.Printf("%s without a recipe that can be read: not counted\n", human.Plural(unread, "entry"))
+		}
+		if len(cold) == 0 {
+			c.Printf("nothing: no program is recorded of an earlier driver or compiler of a device here that the present one has not built\n")
+			return
+		}
+		c.Printf("%s cold, %s to build; 'kernstash rebuild' builds the most valuable first\n", human.Plural(len(cold), "program"), took(report))
+	})
+}
+
+// maxNamed bounds the programs that a plan names for each device.
+const maxNamed = 5
+
+// label is what people know a program by.
+func label(kernels []string, size int64) string {
+	if len(kernels) == 0 {
+		return human.Size(size)
+	}
+	names := make([]string, len(kernels))
+	for i, name := range kernels {
+		names[i] = entries.KernelName(name)
+	}
+	return human.Names(names)
+}
+
+// Report is how a rebuild went, as --json writes it.
+type Report struct {
+	Cold    int            `json:"cold"`    // programs that there were to build
+	Built   int            `json:"built"`   // of these, and jobs that waited before
+	Dropped int            `json:"dropped"` // the compiler refuses them, or crashed twice
+	Kept    int            `json:"kept"`    // not possible here, or not now
+	Ended   string         `json:"ended"`   // why it ended
+	Left    int            `json:"left"`    // jobs that wait still
+	TookMS  float64        `json:"took_ms"`
+	Last    []worker.Ended `json:"last,omitempty"`
+}
+
+// Run builds what an earlier driver built and the present one did not, the most valuable first. The
+// worker's options say within which limits.
+func Run(ctx context.Context, c cli.Cache, o worker.Options, quiet bool) error {
+	counts := new(stats.Counters)
+	r, err := jobs.Rebuilds(ctx, c, counts)
+	if err != nil {
+		return fmt.Errorf("rebuild: %w", err)
+	}
+	defer r.Close()
+	cold, _ := r.All(ctx)
+	e := estimate{left: make(map[string]worker.Cold, len(cold)), all: len(cold), begun: time.Now()}
+	for _, one := range cold {
+		e.left[one.Key.Sum.Dir()] = one
+	}
+	o.Once = true
+	return jobs.Run(ctx, c, jobs.RunOptions{
+		Options: o, Quiet: quiet, Rebuild: r, Doing: e.say,
+		Report: func(st worker.Status) error {
+			report := Report{
+				Cold: len(cold), Built: st.Done, Dropped: st.Refused, Kept: st.Kept, Ended: st.End, Left: st.Waiting,
+				TookMS: human.Millis(time.Since(e.begun)), Last: st.Last,
+			}
+			return c.Report(report, true, func() {
+				for _, last := range slices.Backward(st.Last) {
+					if reason := strings.TrimSpace(last.Reason); reason != "" {
+						c.Printf("%s  %s: %s\n", last.State, e.name(last.Job), human.Printable(reason, false))
+					}
+				}
+				c.Printf("%d built in %s; %d dropped, %d not possible here, of %s\n", st.Done, human.Time(time.Since(e.begun)),
+					st.Refused, st.Kept, human.Plural(len(cold), "program"))
+				if st.Waiting > 0 {
+					c.Printf("%s left (%s): the next 'kernstash rebuild' goes on\n", human.Plural(st.Waiting, "job"), st.End)
+				}
+			})
+		},
+	}, counts)
+}
+
+// estimate says how long a rebuild goes on, by what the programs took the earlier driver and how much longer, or
+// shorter, those took that were built already.
+type estimate struct {
+	left  map[string]worker.Cold // by the name of the job, without its kind
+	names map[string]string      // of jobs that were begun
+	last  string                 // the job that is being built
+	done  time.Duration          // what those that ended took the earlier driver
+	ended int
+	all   int
+	begun time.Time
+}
+
+func (e *estimate) say(st worker.Status) string {
+	if one, ok := e.left[program(e.last)]; ok && e.last != st.Building {
+		e.done += one.Entry.Cost
+		e.ended++
+		delete(e.left, program(e.last))
+	}
+	if e.last = st.Building; e.last == "" {
+		return fmt.Sprintf("%d of %d", e.ended, e.all)
+	}
+	var left time.Duration
+	for _, one := range e.left {
+		left += one.Entry.Cost
+	}
+	text := fmt.Sprintf("%d of %d: %s", min(e.ended+1, e.all), e.all, e.name(st.Building))
+	if e.done > 0 {
+		left = time.Duration(float64(left) * float64(time.Since(e.begun)) / float64(e.done))
+	}
+	return text + ", about " + human.Time(left.Round(time.Second)) + " left"
+}
+
+// program is the part of a job's name that tells what is built.
+func program(job string) string { sum, _, _ := strings.Cut(job, "."); return sum }
+
+// name is what people know a job's program by.
+func (e *estimate) name(job string) string {
+	if e.names == nil {
+		e.names = make(map[string]string)
+	}
+	if one, ok := e.left[program(job)]; ok {
+		e.names[program(job)] = human.Printable(label(one.Entry.Kernels, one.Entry.Size), false)
+	}
+	return cmp.Or(e.names[program(job)], job)
+}
