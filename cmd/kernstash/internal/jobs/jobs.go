@@ -87,7 +87,7 @@ type RunOptions struct {
 	worker.Options
 	Quiet   bool
 	Rebuild *worker.Rebuilds           // what an earlier driver built, which is built anew; may be nil
-	Doing   func(worker.Status) string // says what is being done; nil: the job and how many wait
+	Doing   func(worker.Status) string // says what is being done, "" for nothing; nil: the job and how many wait
 	Report  func(worker.Status) error  // says how it ended; nil: as Status does
 }
 
@@ -144,7 +144,9 @@ func Run(ctx context.Context, c cli.Cache, run RunOptions, counts *stats.Counter
 	o.Progress = func(st worker.Status) {
 		if st.Building != building {
 			building = st.Building
-			p.Say("%s", doing(st))
+			if text := doing(st); text != "" {
+				p.Say("%s", text)
+			}
 		}
 	}
 	st, err := worker.Run(ctx, o)

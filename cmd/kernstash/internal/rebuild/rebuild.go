@@ -180,7 +180,7 @@ func (e *estimate) say(st worker.Status) string {
 		delete(e.left, program(e.last))
 	}
 	if e.last = st.Building; e.last == "" {
-		return fmt.Sprintf("%d of %d", e.ended, e.all)
+		return ""
 	}
 	var left time.Duration
 	for _, one := range e.left {
