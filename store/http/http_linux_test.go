@@ -302,6 +302,10 @@ func TestIndexes(t *testing.T) {
 			`{"name":"A","type":"file"},{"name":"a b","type":"file"},{"name":"a/b","type":"file"},{"name":"l","type":"other"},` +
 			`{"name":"` + strings.Repeat("x", 600) + `","type":"file"}]`: "",
 		`{}`:      "error",
+		`[]]`:     "error",
+		`[] []`:   "error",
+		`[{}`:     "error",
+		`"x"`:     "error",
 		`[{"na`:   "error",
 		`<html>`:  "error",
 		`[1,2,3]`: "error",
@@ -322,6 +326,15 @@ func TestIndexes(t *testing.T) {
 		if got != want {
 			t.Errorf("%.60s: %s, want %s", index, got, want)
 		}
+	}
+}
+
+// TestIndexOfNothing: what is not ours takes no memory. As entries it would be 8 MB.
+func TestIndexOfNothing(t *testing.T) {
+	t.Parallel()
+	entries, err := parseIndex([]byte("["+strings.Repeat(`{},`, 100_000)+`{"name":"a","type":"file"}]`), "v1/")
+	if err != nil || len(entries) != 1 || cap(entries) > 16 {
+		t.Errorf("%d entries, room for %d, %v", len(entries), cap(entries), err)
 	}
 }
 

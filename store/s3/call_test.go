@@ -178,6 +178,45 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
+// Who gives no deadline does not wait for ever.
+func TestEndsWithoutDeadline(t *testing.T) {
+	t.Parallel()
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := open(t, "s3://bucket?endpoint=http://"+listen(t, func(c net.Conn) { io.Copy(io.Discard, c) }), fakeKeys)
+			s3.SetTimeout(o, 100*time.Millisecond)
+			if err := call(t.Context(), o); !errors.Is(err, context.DeadlineExceeded) || t.Context().Err() != nil {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// A server that shows what it was sent, or leads elsewhere, gets no credentials printed, and none taken elsewhere.
+func TestTokenIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	const token = "session+token/of=somebody"
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("somebody else is asked") }))
+	defer elsewhere.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown := r.Header.Get("X-Amz-Security-Token")
+		if shown != token {
+			t.Errorf("the token is %q", shown)
+		}
+		w.Header().Set("Location", elsewhere.URL+"/steal")
+		w.WriteHeader(http.StatusTemporaryRedirect)
+		fmt.Fprintf(w, "<Error><Code>%s</Code><Message>%s</Message></Error>", shown, shown)
+	}))
+	defer server.Close()
+	for name, call := range calls {
+		err := call(within(t), open(t, "s3://bucket?endpoint="+server.URL, s3.Options{AccessKey: "a", SecretKey: "b", SessionToken: token}))
+		if err == nil || strings.Contains(err.Error(), token) || name != "list" && !strings.Contains(err.Error(), "307 ***: ***; it leads to "+elsewhere.URL) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Who refuses a connection, or breaks it, is told of at once, not when the context ends.
 func TestBrokenConnections(t *testing.T) {
 	t.Parallel()

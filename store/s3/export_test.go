@@ -25,3 +25,6 @@ func Holds(ttl, age, want time.Duration) bool {
 
 // ParseLease returns the token and the ttl of a lease.
 var ParseLease = parseLease
+
+// SetTimeout says how long a call without a deadline takes.
+func SetTimeout(o *Objects, d time.Duration) { o.timeout = d }

@@ -73,12 +73,13 @@ func Open(address string, o Options) (*Objects, error) {
 		return nil, fmt.Errorf("the URL of an S3 bucket: endpoint: %w", err)
 	}
 	return &Objects{
-		client: client,
-		keys:   keys,
-		base:   base,
-		bucket: u.Host,
-		prefix: c.prefix,
-		calls:  make(chan struct{}, maxCalls),
+		client:  client,
+		keys:    keys,
+		base:    base,
+		bucket:  u.Host,
+		prefix:  c.prefix,
+		calls:   make(chan struct{}, maxCalls),
+		timeout: callTimeout,
 	}, nil
 }
 

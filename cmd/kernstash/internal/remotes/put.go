@@ -56,14 +56,19 @@ func (c *Chain) reach(ctx context.Context, t Tier) error {
 func Uploader(c *Chain, d *disk.Store) func(context.Context, key.Key) spool.Outcome {
 	return func(ctx context.Context, k key.Key) spool.Outcome {
 		e, err := entryOf(ctx, d, k)
-		if errors.Is(err, store.ErrNotFound) {
-			return spool.Outcome{State: spool.JobVoid, Reason: "the cache does not have it any more: " + err.Error()}
-		}
 		if err != nil {
-			return spool.Outcome{State: spool.JobElsewhere, Reason: err.Error()}
+			return Unread(err)
 		}
 		return c.upload(ctx, e)
 	}
+}
+
+// Unread is what becomes of a job whose entry cannot be read: it stays where the worker was told to end.
+func Unread(err error) spool.Outcome {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return spool.Outcome{State: spool.JobElsewhere, Reason: err.Error()}
+	}
+	return spool.Outcome{State: spool.JobVoid, Reason: "the cache does not have it any more: " + err.Error()}
 }
 
 // upload puts an entry into all remotes. Where one of them cannot be reached the job is to be done
