@@ -65,63 +65,65 @@ func GC(ctx context.Context, a *cli.App, o GCOptions) error {
 	if err != nil {
 		return err
 	}
-	return within(a, o.Remote, func(c *Chain) error {
-		if err := c.Trust.Err(); err != nil && o.Bad {
-			return fmt.Errorf("--bad: all would be bad, as nothing is trusted: %w", err)
+	return within(a, o.Remote, func(c *Chain) error { return c.gc(ctx, a, o, wanted) })
+}
+
+func (c *Chain) gc(ctx context.Context, a *cli.App, o GCOptions, wanted func(store.Info) bool) error {
+	if err := c.Trust.Err(); err != nil && o.Bad {
+		return fmt.Errorf("--bad: all would be bad, as nothing is trusted: %w", err)
+	}
+	report := []collected{}
+	var failed error
+	for _, t := range c.Tiers {
+		r := collected{Remote: t.Name, Tenant: c.Tenant, DryRun: o.DryRun}
+		agreed := true
+		agreed, failed = c.collect(ctx, a, t, o, wanted, &r)
+		if agreed && (failed == nil || r.Removed > 0) {
+			report = append(report, r)
 		}
-		report := []collected{}
-		var failed error
-		for _, t := range c.Tiers {
-			r := collected{Remote: t.Name, Tenant: c.Tenant, DryRun: o.DryRun}
-			if failed = c.collect(ctx, a, t, o, wanted, &r); failed != nil && r.Removed == 0 {
-				break
-			}
-			if report = append(report, r); failed != nil {
-				break
-			}
+		if failed != nil {
+			break
 		}
-		return reported(a, report, true, failed, func() {
-			for _, r := range report {
-				verb := "removed"
-				if r.DryRun {
-					verb = "would remove"
-				}
-				a.Printf("%s: %s %s of %d, %s, of tenant %s\n", human.Printable(r.Remote, false), verb,
-					human.Plural(r.Removed, "object"), r.Objects, human.Size(r.Bytes), r.Tenant)
+	}
+	return reported(a, report, true, failed, func() {
+		for _, r := range report {
+			verb := "removed"
+			if r.DryRun {
+				verb = "would remove"
 			}
-		})
+			a.Printf("%s: %s %s of %d, %s, of tenant %s\n", human.Printable(r.Remote, false), verb,
+				human.Plural(r.Removed, "object"), r.Objects, human.Size(r.Bytes), r.Tenant)
+		}
 	})
 }
 
-// collect removes objects from one remote. What r says has been removed, whatever the error.
-func (c *Chain) collect(ctx context.Context, a *cli.App, t Tier, o GCOptions, wanted func(store.Info) bool, r *collected) error {
+// collect removes objects from one remote, if whoever is asked agrees. What r says has been removed, whatever the
+// error.
+func (c *Chain) collect(
+	ctx context.Context, a *cli.App, t Tier, o GCOptions, wanted func(store.Info) bool, r *collected,
+) (agreed bool, err error) {
 	if err := c.reach(ctx, t); err != nil {
-		return err
+		return true, err
 	}
 	p := a.Progress()
 	defer p.Done()
 	goes, err := c.selected(ctx, t, o, wanted, r, p.Counting("looked at", 0))
+	p.Done()
 	would := *r
 	r.Removed, r.Bytes = 0, 0
-	if err != nil {
-		return named(t, err)
-	}
-	p.Done()
-	if o.DryRun {
+	switch {
+	case err != nil:
+		return true, named(t, err)
+	case o.DryRun:
 		*r = would
-		return nil
-	}
-	if !o.Yes && len(goes) > 0 {
-		agreed, err := entries.Ask(ctx, a, fmt.Sprintf("remove %s, %s, of tenant %s from %s?",
-			human.Plural(len(goes), "object"), human.Size(would.Bytes), c.Tenant, t.Name))
-		if err != nil || !agreed {
-			return err
+		return true, nil
+	case !o.Yes && len(goes) > 0:
+		if agreed, err := entries.Ask(ctx, a, fmt.Sprintf("remove %s, %s, of tenant %s from %s?",
+			human.Plural(len(goes), "object"), human.Size(would.Bytes), c.Tenant, t.Name)); err != nil || !agreed {
+			return false, err
 		}
 	}
-	if err := remove(ctx, t, goes, r, p.Counting("removed", int64(len(goes)))); err != nil {
-		return fmt.Errorf("%s: %w", t.Name, err)
-	}
-	return nil
+	return true, named(t, remove(ctx, t, goes, r, p.Counting("removed", int64(len(goes)))))
 }
 
 // selected returns the objects that go.
