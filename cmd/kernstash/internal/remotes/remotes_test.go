@@ -400,6 +400,35 @@ func TestPullOfSlow(t *testing.T) {
 	})
 }
 
+// TestEveryName: what answers with success to everything is no remote.
+func TestEveryName(t *testing.T) {
+	t.Parallel()
+	for _, page := range []string{"", "x", "<html>log in</html>"} {
+		m := new(remotetest.Memory)
+		c := chain(remote.Options{}, m)
+		m.Set(c.Tiers[0].Store.Name(key.Key{}), []byte(page))
+		if err := c.reach(t.Context(), c.Tiers[0]); err == nil || !strings.Contains(err.Error(), "every name") {
+			t.Errorf("%q: reach: %v", page, err)
+		}
+		c.Tiers[0].Objects = everything{m, page}
+		if p := c.ping(t.Context(), c.Tiers[0]); !strings.Contains(p.Read, "every name") {
+			t.Errorf("%q: ping: %+v", page, p)
+		}
+	}
+}
+
+type everything struct {
+	*remotetest.Memory
+	page string
+}
+
+func (e everything) Get(_ context.Context, _ string, limit int64) ([]byte, error) {
+	if int64(len(e.page)) > limit {
+		return nil, remote.ErrTooLarge
+	}
+	return []byte(e.page), nil
+}
+
 func TestPing(t *testing.T) {
 	t.Parallel()
 	refuse := func(refused ...remotetest.Op) func(context.Context, remotetest.Op, string) error {
