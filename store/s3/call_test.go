@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -357,6 +358,28 @@ func TestCredentialsThatHang(t *testing.T) {
 }
 
 // Roles of pods and tasks are asked for their credentials.
+func TestProxyOfRoles(t *testing.T) {
+	t.Parallel()
+	proxy := &url.URL{Scheme: "http", Host: "proxy:3128"}
+	choose := s3.NotLinkLocal(func(*http.Request) (*url.URL, error) { return proxy, nil })
+	for address, want := range map[string]*url.URL{
+		"http://169.254.169.254/latest/api/token": nil,
+		"http://169.254.170.2/v2/credentials/x":   nil,
+		"http://[fe80::1]/":                       nil,
+		"http://[fd00:ec2::254]/latest":           nil,
+		"https://sts.amazonaws.com/":              proxy,
+		"http://10.0.0.1/":                        proxy,
+	} {
+		req, err := http.NewRequest(http.MethodGet, address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := choose(req); got != want || err != nil {
+			t.Errorf("%s: by %v, %v", address, got, err)
+		}
+	}
+}
+
 func TestRoles(t *testing.T) {
 	without(t)
 	role := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
