@@ -360,8 +360,12 @@ func readKeys(in io.Reader, file string) ([]key.Digest, error) {
 
 func parseKeys(in io.Reader, file string) (all []key.Digest, err error) {
 	seen := make(map[key.Digest]bool)
-	lines := bufio.NewScanner(io.LimitReader(in, maxKeys))
+	left := &io.LimitedReader{R: in, N: maxKeys + 1}
+	lines := bufio.NewScanner(left)
 	for n := 1; lines.Scan(); n++ {
+		if left.N == 0 {
+			return nil, fmt.Errorf("--keys %s: more than %s", file, human.Size(maxKeys))
+		}
 		line, _, _ := strings.Cut(lines.Text(), "#")
 		word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if word == "" {

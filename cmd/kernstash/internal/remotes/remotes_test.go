@@ -521,6 +521,7 @@ func TestParseKeys(t *testing.T) {
 		{one[1:], 0, "--keys f: line 1: parse digest"},
 		{"\n\nx\n", 0, "--keys f: line 3: "},
 		{strings.Repeat("a", 1<<20), 0, "--keys f: "},
+		{one + strings.Repeat("\n# more", maxKeys/7), 0, "--keys f: more than 16.0 MiB"},
 	}
 	for _, tt := range tests {
 		got, err := parseKeys(strings.NewReader(tt.text), "f")
