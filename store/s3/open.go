@@ -154,6 +154,9 @@ func parse(u *url.URL) (config, error) {
 		strings.Trim(c.endpoint.Path, "/") != "" || c.endpoint.RawQuery != "" {
 		return c, errors.New("endpoint: want http://HOST:PORT or https://HOST:PORT")
 	}
+	if query.Has("ca") && c.endpoint.Scheme == "http" { // who says so believes that it is checked
+		return c, errors.New("ca: the endpoint is http://, which has no certificate")
+	}
 	return c, nil
 }
 

@@ -48,6 +48,7 @@ func TestOpen(t *testing.T) {
 		{"s3://bucket?endpoint=https://h/path", "", "endpoint: want http://HOST:PORT"},
 		{"s3://bucket?ca=" + filepath.Join(dir, "none.pem"), "", "none.pem"},
 		{"s3://bucket?ca=" + empty, "", "holds none (PEM)"},
+		{"s3://bucket?endpoint=http://h&ca=" + empty, "", "ca: the endpoint is http://, which has no certificate"},
 		{"s3://bucket?%zz=sesame", "", "what follows the question mark"},
 		{"s3://bucket/%zzsesame", "", "it cannot be parsed"},
 	} {
