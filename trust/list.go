@@ -296,6 +296,7 @@ func Revoke(dir, fingerprintText string) (revoked bool, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return false, err
 	}
+	defer hold(dir)() // two at one time would lose one
 	s := load(dir, time.Time{})
 	if s.err != nil {
 		return false, s.err

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -25,6 +26,23 @@ func openDir(dir string) (*os.File, error) {
 // they lead to is looked at.
 func openFile(path string) (*os.File, error) {
 	return open(path, fs.FileMode.IsRegular, "not a regular file")
+}
+
+// hold keeps other processes from changing the list of a directory until release is called. Where a file system has
+// no locks, or somebody has one for seconds, it goes on without.
+func hold(dir string) (release func()) {
+	const tries, pause = 500, 10 * time.Millisecond
+	f, err := openDir(dir)
+	if err != nil {
+		return func() {}
+	}
+	for range tries {
+		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); !errors.Is(err, unix.EWOULDBLOCK) && !errors.Is(err, unix.EINTR) {
+			break
+		}
+		time.Sleep(pause)
+	}
+	return func() { f.Close() }
 }
 
 // open opens what the user or root owns, and others may not write. It waits for nothing.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -111,5 +112,24 @@ func TestReadOnlyFileSystem(t *testing.T) {
 	defer f.Close()
 	if readOnly(f) {
 		t.Error("a directory for temporary files is taken for read-only")
+	}
+}
+
+// TestRevokedTogether: no process loses what another revokes.
+func TestRevokedTogether(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const n = 32
+	var all sync.WaitGroup
+	for i := range n {
+		all.Go(func() {
+			if revoked, err := Revoke(dir, fingerprint(id{byte(i)})); !revoked || err != nil {
+				t.Errorf("%v, %v", revoked, err)
+			}
+		})
+	}
+	all.Wait()
+	if got := len(Open(dir, true).Entries()); got != n {
+		t.Errorf("%d are revoked, want %d", got, n)
 	}
 }

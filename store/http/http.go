@@ -78,6 +78,7 @@ func Open(rawURL string, o Options) (*Objects, error) {
 		CheckRedirect: checkRedirect,
 		Transport: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
+			OnProxyConnectResponse: refused,
 			DialContext:            (&net.Dialer{Timeout: dialTimeout}).DialContext,
 			TLSClientConfig:        t.tls,
 			TLSHandshakeTimeout:    dialTimeout,
@@ -91,6 +92,14 @@ func Open(rawURL string, o Options) (*Objects, error) {
 		},
 	}
 	return objects, nil
+}
+
+// refused returns the error of a proxy that does not connect. net/http's own is what the proxy has written.
+func refused(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
+	if resp.StatusCode == http.StatusOK {
+		return nil
+	}
+	return fmt.Errorf("the proxy answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
 }
 
 // checkRedirect has a redirect followed if a GET is sent elsewhere on the same server. The others

@@ -302,6 +302,10 @@ func TestIndexes(t *testing.T) {
 			`{"name":"A","type":"file"},{"name":"a b","type":"file"},{"name":"a/b","type":"file"},{"name":"l","type":"other"},` +
 			`{"name":"` + strings.Repeat("x", 600) + `","type":"file"}]`: "",
 		`{}`:      "error",
+		`[]]`:     "error",
+		`[] []`:   "error",
+		`[{}`:     "error",
+		`"x"`:     "error",
 		`[{"na`:   "error",
 		`<html>`:  "error",
 		`[1,2,3]`: "error",
@@ -322,6 +326,15 @@ func TestIndexes(t *testing.T) {
 		if got != want {
 			t.Errorf("%.60s: %s, want %s", index, got, want)
 		}
+	}
+}
+
+// TestIndexOfNothing: what is not ours takes no memory. As entries it would be 8 MB.
+func TestIndexOfNothing(t *testing.T) {
+	t.Parallel()
+	entries, err := parseIndex([]byte("["+strings.Repeat(`{},`, 100_000)+`{"name":"a","type":"file"}]`), "v1/")
+	if err != nil || len(entries) != 1 || cap(entries) > 16 {
+		t.Errorf("%d entries, room for %d, %v", len(entries), cap(entries), err)
 	}
 }
 
@@ -468,7 +481,11 @@ func TestTLS(t *testing.T) {
 // asks through it.
 func TestProxy(t *testing.T) {
 	const inside = "KERNSTASH_TEST_PROXY"
-	if os.Getenv(inside) != "" {
+	switch os.Getenv(inside) {
+	case "refused":
+		_, err := open(t, "https://objects.test/c").Get(within(t), "v1/t/a", 10)
+		t.Fatalf("error: %v", err)
+	case "1":
 		if b, err := open(t, "http://objects.test/c").Get(within(t), "v1/t/a", 10); string(b) != "x" {
 			t.Errorf("%q, %v", b, err)
 		}
@@ -484,6 +501,22 @@ func TestProxy(t *testing.T) {
 	cmd.Env = append(os.Environ(), inside+"=1", "NO_PROXY=", "no_proxy=", "http_proxy=", "HTTP_PROXY="+strings.Replace(proxy, "//", "//user:topsecret@", 1))
 	if out, err := cmd.CombinedOutput(); err != nil || asked.Load() != "http://objects.test/c/v1/t/a" {
 		t.Errorf("%v\n%s; the proxy is asked for %v", err, out, asked.Load())
+	}
+	// One that refuses, and writes what it was sent.
+	refusing := servers.Serve(t, func(c net.Conn) {
+		b := make([]byte, 1<<16)
+		n, _ := c.Read(b)
+		_, sent, _ := strings.Cut(string(b[:n]), "Proxy-Authorization: Basic ")
+		sent, _, _ = strings.Cut(sent, "\r\n")
+		_, _ = io.WriteString(c, "HTTP/1.1 407 "+sent+"\r\n\r\n")
+	})
+	for _, proxy := range []string{"user:topsecret@" + refusing, "http://user:topsecret@" + refusing} {
+		cmd := exec.Command(os.Args[0], "-test.run=^TestProxy$", "-test.count=1")
+		cmd.Env = append(os.Environ(), inside+"=refused", "NO_PROXY=", "no_proxy=", "https_proxy=", "HTTPS_PROXY="+proxy)
+		out, _ := cmd.CombinedOutput()
+		if text := string(out); !strings.Contains(text, "the proxy answers 407 Proxy Authentication Required") || strings.Contains(text, "secret") || strings.Contains(text, "dXNlcjp0b3BzZWNyZXQ") {
+			t.Errorf("%s", text)
+		}
 	}
 }
 

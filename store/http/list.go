@@ -1,6 +1,7 @@
 package http
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -49,11 +50,7 @@ func (o *Objects) list(ctx context.Context, dir, prefix string, yield func(remot
 		return o.wrap(ctx, "list", dir, err)
 	}
 	for _, e := range entries {
-		name := dir + e.Name
-		if !isPart(e.Name) || len(name) > maxName {
-			continue // not ours
-		}
-		switch {
+		switch name := dir + e.Name; {
 		case e.Type == "directory" && (strings.HasPrefix(name, prefix) || strings.HasPrefix(prefix, name+"/")):
 			if err := o.list(ctx, name+"/", prefix, yield); err != nil {
 				return err
@@ -82,7 +79,7 @@ func (o *Objects) index(ctx context.Context, dir string) (entries []indexEntry, 
 			} else if err != nil {
 				return err
 			}
-			if err := json.Unmarshal(b, &entries); err != nil {
+			if entries, err = parseIndex(b, dir); err != nil {
 				return remote.ErrUnsupported
 			}
 			return nil
@@ -94,6 +91,36 @@ func (o *Objects) index(ctx context.Context, dir string) (entries []indexEntry, 
 	})
 	return entries, err
 }
+
+// parseIndex returns what is in the index of a directory and may be ours. The others are dropped one by one: 64 MiB
+// of "{}," would be a gigabyte of entries.
+func parseIndex(b []byte, dir string) (entries []indexEntry, err error) {
+	d := json.NewDecoder(bytes.NewReader(b))
+	begin, err := d.Token()
+	if err != nil || begin != nil && begin != json.Delim('[') {
+		return nil, errNoIndex
+	}
+	for begin != nil && d.More() {
+		var e indexEntry
+		if err := d.Decode(&e); err != nil {
+			return nil, err
+		}
+		if isPart(e.Name) && len(dir)+len(e.Name) <= maxName {
+			entries = append(entries, e)
+		}
+	}
+	if begin != nil {
+		if _, err := d.Token(); err != nil {
+			return nil, err
+		}
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, errNoIndex
+	}
+	return entries, nil
+}
+
+var errNoIndex = errors.New("no index")
 
 // isPart reports whether a name can be a part of an object's.
 func isPart(name string) bool {

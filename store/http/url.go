@@ -104,6 +104,9 @@ func secrets(user *url.Userinfo) (all []string) {
 			continue
 		}
 		all = append(all, value) // as a whole, if it is no URL
+		if !strings.Contains(value, "://") {
+			value = "http://" + value // as net/http reads it
+		}
 		if u, err := url.Parse(value); err == nil && u.User != nil {
 			add(u.User)
 		}

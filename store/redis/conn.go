@@ -13,6 +13,7 @@ import (
 const (
 	minBulk     = 64 << 10 // what other replies than objects need
 	maxElements = 1 << 20  // of an array
+	maxDepth    = 8        // of arrays in one another: go-redis calls itself for each
 	maxLine     = 64 << 10 // bytes; an error's text, for instance
 )
 
@@ -77,7 +78,27 @@ type checker struct {
 	skip    int64  // bytes of a bulk, with its end of line, that are still to come
 	line    []byte // the beginning of a line, as far as it matters
 	length  int    // of the line so far
+	open    []aggregate
 	bad     error
+}
+
+// An aggregate is an array or the like whose elements are still to come.
+type aggregate struct {
+	left      int64
+	attribute bool // about the value that follows, and none itself
+}
+
+// value notes that a value is complete, and with it, where it is the last, what it is an element of.
+func (c *checker) value() {
+	for i := len(c.open) - 1; i >= 0; i-- {
+		if c.open[i].left--; c.open[i].left > 0 {
+			return
+		}
+		attribute := c.open[i].attribute
+		if c.open = c.open[:i]; attribute {
+			return
+		}
+	}
 }
 
 // keep is how much of a line is kept: a type and a number.
@@ -119,6 +140,7 @@ func (c *checker) endLine() {
 	bulk := false
 	switch c.line[0] {
 	case '+', '-', ':', '_', ',', '#', '(':
+		c.value()
 		return
 	case '$', '=', '!':
 		bulk = true
@@ -133,9 +155,23 @@ func (c *checker) endLine() {
 		c.bad = errNoRedis
 	case bulk && n > c.maxBulk:
 		c.bad = fmt.Errorf("the server announces %d bytes, more than %d", n, c.maxBulk)
-	case bulk && n >= 0:
-		c.skip = n + 2
+	case bulk:
+		if n >= 0 {
+			c.skip = n + 2
+		}
+		c.value()
 	case n > maxElements:
 		c.bad = fmt.Errorf("the server announces %d elements, more than %d", n, maxElements)
+	case n <= 0:
+		if c.line[0] != '|' {
+			c.value()
+		}
+	case len(c.open) == maxDepth:
+		c.bad = fmt.Errorf("the server announces arrays in one another, more than %d", maxDepth)
+	default:
+		if c.line[0] == '%' || c.line[0] == '|' {
+			n *= 2
+		}
+		c.open = append(c.open, aggregate{n, c.line[0] == '|'})
 	}
 }

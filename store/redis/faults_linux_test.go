@@ -231,6 +231,42 @@ func TestHostileReplies(t *testing.T) {
 	}
 }
 
+// TestNestedReplies: go-redis reads arrays in arrays by calling itself, and makes room for all elements of each before
+// it reads the first: some megabytes of these would end the process.
+func TestNestedReplies(t *testing.T) {
+	t.Parallel()
+	for _, reply := range []string{
+		strings.Repeat("*1\r\n", 100_000), strings.Repeat("*1048576\r\n", 1000), strings.Repeat("*2\r\n+x\r\n", 100), strings.Repeat("%1\r\n", 100),
+		strings.Repeat("*1\r\n|1\r\n+k\r\n+v\r\n", 100),
+	} {
+		if c := (checker{maxBulk: 50}); c.write([]byte(reply)) == nil {
+			t.Errorf("%.30q passes", reply)
+		}
+		// A script's answer may be of any type, a lease's release is one.
+		o := open(t, "redis://"+servers.Serve(t, func(c net.Conn) {
+			for _, text := range []string{"-ERR unknown command 'HELLO'\r\n", "+OK\r\n", reply} {
+				if _, err := c.Read(make([]byte, 1<<16)); err != nil {
+					return
+				}
+				_, _ = io.WriteString(c, text)
+			}
+		}), Options{})
+		lease, err := o.Acquire(within(t), "lease/t/a", time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lease.Release(within(t)); err == nil || !strings.Contains(err.Error(), "arrays in one another") {
+			t.Errorf("%.30q: %v", reply, err)
+		}
+	}
+	// One after the other they may be many, of all kinds.
+	one := "*3\r\n$1\r\na\r\n*0\r\n*2\r\n:1\r\n*-1\r\n%1\r\n+k\r\n*1\r\n$-1\r\n|1\r\n+k\r\n+v\r\n*1\r\n|0\r\n_\r\n>1\r\n+x\r\n-E\r\n"
+	c := checker{maxBulk: 50}
+	if err := c.write([]byte(strings.Repeat(one, 1000))); err != nil || len(c.open) != 0 {
+		t.Errorf("%v, %v are open", err, c.open)
+	}
+}
+
 func FuzzChecker(f *testing.F) {
 	for _, s := range []string{"+OK\r\n", "$3\r\nabc\r\n*2\r\n:1\r\n$-1\r\n", "$99\r\n", "x", "*5\r\n", "$0\r\n\r\n-E\r\n"} {
 		f.Add([]byte(s), 3)

@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/remote"
@@ -23,6 +24,8 @@ const (
 	// names.
 	maxError = 64 << 10
 	maxList  = 8 << 20
+	// callTimeout bounds a call without a deadline, and the time until the next of a list's objects.
+	callTimeout = 5 * time.Minute
 )
 
 // Error is what a server answers that is no success. By errors.Is it is a remote.ErrNotFound,
@@ -69,14 +72,21 @@ func (e *Error) Is(target error) bool {
 	return false
 }
 
-// answer returns the error that a response means.
-func answer(resp *http.Response) *Error {
+// answer returns the error that a response means. It does not repeat a session token, which some proxies'
+// pages show with the whole request.
+func answer(resp *http.Response, token string) *Error {
 	var body struct{ Code, Message string }
 	b, _ := io.ReadAll(io.LimitReader(resp.Body, maxError))
 	_ = xml.Unmarshal(b, &body) // without a body, or with another, the status says it
+	if token != "" {
+		body.Code, body.Message = strings.ReplaceAll(body.Code, token, "***"), strings.ReplaceAll(body.Message, token, "***")
+	}
 	e := &Error{Status: resp.StatusCode, Code: printable(body.Code), Message: printable(body.Message)}
 	if region := resp.Header.Get("X-Amz-Bucket-Region"); region != "" && resp.StatusCode != http.StatusNotFound {
 		e.Message = strings.TrimPrefix(e.Message+"; the bucket is in the region "+printable(region), "; ")
+	}
+	if to, err := resp.Location(); err == nil && resp.StatusCode/100 == 3 {
+		e.Message = strings.TrimPrefix(e.Message+"; it leads to "+to.Scheme+"://"+to.Host, "; ")
 	}
 	return e
 }
@@ -116,6 +126,8 @@ func do[T any](ctx context.Context, o *Objects, c call, f func(context.Context) 
 		err   error
 	}
 	var none T
+	ctx, end := context.WithTimeout(ctx, o.timeout)
+	defer end()
 	select {
 	case o.calls <- struct{}{}:
 	case <-ctx.Done():
@@ -173,7 +185,7 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	resp, err := t.base.RoundTrip(&sent)
 	if err == nil && resp.StatusCode >= 300 {
-		err = answer(resp)
+		err = answer(resp, sent.Header.Get("X-Amz-Security-Token"))
 		resp.Body.Close()
 	}
 	if err != nil {

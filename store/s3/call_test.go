@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -178,6 +179,45 @@ func TestDeadlines(t *testing.T) {
 	}
 }
 
+// Who gives no deadline does not wait for ever.
+func TestEndsWithoutDeadline(t *testing.T) {
+	t.Parallel()
+	for name, call := range calls {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := open(t, "s3://bucket?endpoint=http://"+listen(t, func(c net.Conn) { io.Copy(io.Discard, c) }), fakeKeys)
+			s3.SetTimeout(o, 100*time.Millisecond)
+			if err := call(t.Context(), o); !errors.Is(err, context.DeadlineExceeded) || t.Context().Err() != nil {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// A server that shows what it was sent, or leads elsewhere, gets no credentials printed, and none taken elsewhere.
+func TestTokenIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	const token = "session+token/of=somebody"
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("somebody else is asked") }))
+	defer elsewhere.Close()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		shown := r.Header.Get("X-Amz-Security-Token")
+		if shown != token {
+			t.Errorf("the token is %q", shown)
+		}
+		w.Header().Set("Location", elsewhere.URL+"/steal")
+		w.WriteHeader(http.StatusTemporaryRedirect)
+		fmt.Fprintf(w, "<Error><Code>%s</Code><Message>%s</Message></Error>", shown, shown)
+	}))
+	defer server.Close()
+	for name, call := range calls {
+		err := call(within(t), open(t, "s3://bucket?endpoint="+server.URL, s3.Options{AccessKey: "a", SecretKey: "b", SessionToken: token}))
+		if err == nil || strings.Contains(err.Error(), token) || name != "list" && !strings.Contains(err.Error(), "307 ***: ***; it leads to "+elsewhere.URL) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // Who refuses a connection, or breaks it, is told of at once, not when the context ends.
 func TestBrokenConnections(t *testing.T) {
 	t.Parallel()
@@ -318,6 +358,28 @@ func TestCredentialsThatHang(t *testing.T) {
 }
 
 // Roles of pods and tasks are asked for their credentials.
+func TestProxyOfRoles(t *testing.T) {
+	t.Parallel()
+	proxy := &url.URL{Scheme: "http", Host: "proxy:3128"}
+	choose := s3.NotLinkLocal(func(*http.Request) (*url.URL, error) { return proxy, nil })
+	for address, want := range map[string]*url.URL{
+		"http://169.254.169.254/latest/api/token": nil,
+		"http://169.254.170.2/v2/credentials/x":   nil,
+		"http://[fe80::1]/":                       nil,
+		"http://[fd00:ec2::254]/latest":           nil,
+		"https://sts.amazonaws.com/":              proxy,
+		"http://10.0.0.1/":                        proxy,
+	} {
+		req, err := http.NewRequest(http.MethodGet, address, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := choose(req); got != want || err != nil {
+			t.Errorf("%s: by %v, %v", address, got, err)
+		}
+	}
+}
+
 func TestRoles(t *testing.T) {
 	without(t)
 	role := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

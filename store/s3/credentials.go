@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"os"
 	"time"
@@ -25,7 +26,9 @@ var ErrNoCredentials = errors.New("no credentials: AWS_ACCESS_KEY_ID and AWS_SEC
 // roles returns the credentials that AWS's programs would find: of the environment, of the
 // shared files, of the role of the pod, the task or the machine.
 func roles(region string) *credentials.Credentials {
-	p := &provider{chain: []credentials.Provider{
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.Proxy = notLinkLocal(http.ProxyFromEnvironment)
+	p := &provider{client: &http.Client{Transport: transport}, chain: []credentials.Provider{
 		&credentials.EnvAWS{},
 		&credentials.FileAWSCredentials{},
 	}}
@@ -40,11 +43,23 @@ func roles(region string) *credentials.Credentials {
 // provider asks others in turn. The client's own chain goes on without credentials if none has
 // any, and then the server says that access is denied. Its caller holds a lock.
 type provider struct {
-	chain []credentials.Provider
-	role  *credentials.IAM
-	used  credentials.Provider
-	err   error
-	since time.Time // when err was found
+	client *http.Client
+	chain  []credentials.Provider
+	role   *credentials.IAM
+	used   credentials.Provider
+	err    error
+	since  time.Time // when err was found
+}
+
+// notLinkLocal returns what chooses proxies as next does, but none for addresses such as 169.254.169.254: a proxy
+// would answer with the credentials of its own machine.
+func notLinkLocal(next func(*http.Request) (*url.URL, error)) func(*http.Request) (*url.URL, error) {
+	return func(req *http.Request) (*url.URL, error) {
+		if ip, err := netip.ParseAddr(req.URL.Hostname()); err == nil && ip.IsLinkLocalUnicast() || req.URL.Hostname() == "fd00:ec2::254" {
+			return nil, nil
+		}
+		return next(req)
+	}
 }
 
 func (p *provider) RetrieveWithCredContext(cc *credentials.CredContext) (credentials.Value, error) {
@@ -60,7 +75,7 @@ func (p *provider) RetrieveWithCredContext(cc *credentials.CredContext) (credent
 	p.used = nil
 	err := ErrNoCredentials
 	for _, c := range p.chain {
-		value, why := c.RetrieveWithCredContext(&credentials.CredContext{Client: http.DefaultClient, Context: ctx})
+		value, why := c.RetrieveWithCredContext(&credentials.CredContext{Client: p.client, Context: ctx})
 		if why == nil && value.AccessKeyID != "" && value.SecretAccessKey != "" {
 			p.used, p.err = c, nil
 			return value, nil

@@ -23,5 +23,11 @@ func Holds(ttl, age, want time.Duration) bool {
 	return leaseState{etag: "etag", ttl: ttl, age: age}.holds(want)
 }
 
+// NotLinkLocal keeps proxies from the places that have a machine's credentials.
+var NotLinkLocal = notLinkLocal
+
 // ParseLease returns the token and the ttl of a lease.
 var ParseLease = parseLease
+
+// SetTimeout says how long a call without a deadline takes.
+func SetTimeout(o *Objects, d time.Duration) { o.timeout = d }

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
@@ -34,6 +35,8 @@ type Objects struct {
 	bucket string
 	prefix string // ends with a slash, or is empty
 	calls  chan struct{}
+
+	timeout time.Duration // callTimeout
 
 	// unconditional: the server knows no conditional writes.
 	unconditional atomic.Bool
@@ -220,8 +223,13 @@ func (o *Objects) list(ctx context.Context, prefix string, yield func(remote.Obj
 			}
 		}()
 	}()
+	quiet := time.NewTimer(o.timeout)
+	defer quiet.Stop()
 	for {
+		quiet.Reset(o.timeout) // what yield takes does not count
 		select {
+		case <-quiet.C:
+			return context.DeadlineExceeded
 		case info, more := <-listed:
 			switch {
 			case !more:

@@ -6,6 +6,7 @@
 package s3
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -73,12 +74,13 @@ func Open(address string, o Options) (*Objects, error) {
 		return nil, fmt.Errorf("the URL of an S3 bucket: endpoint: %w", err)
 	}
 	return &Objects{
-		client: client,
-		keys:   keys,
-		base:   base,
-		bucket: u.Host,
-		prefix: c.prefix,
-		calls:  make(chan struct{}, maxCalls),
+		client:  client,
+		keys:    keys,
+		base:    base,
+		bucket:  u.Host,
+		prefix:  c.prefix,
+		calls:   make(chan struct{}, maxCalls),
+		timeout: callTimeout,
 	}, nil
 }
 
@@ -152,6 +154,9 @@ func parse(u *url.URL) (config, error) {
 		strings.Trim(c.endpoint.Path, "/") != "" || c.endpoint.RawQuery != "" {
 		return c, errors.New("endpoint: want http://HOST:PORT or https://HOST:PORT")
 	}
+	if query.Has("ca") && c.endpoint.Scheme == "http" { // who says so believes that it is checked
+		return c, errors.New("ca: the endpoint is http://, which has no certificate")
+	}
 	return c, nil
 }
 
@@ -180,7 +185,14 @@ func firstOf(names ...string) string {
 // a request, such as a connection that nobody waits for any more, ends by itself.
 func (c *config) transport() (*http.Transport, error) {
 	t := &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
+		Proxy: http.ProxyFromEnvironment,
+		// net/http's own error of a proxy that does not connect is what the proxy has written.
+		OnProxyConnectResponse: func(_ context.Context, _ *url.URL, _ *http.Request, resp *http.Response) error {
+			if resp.StatusCode == http.StatusOK {
+				return nil
+			}
+			return fmt.Errorf("the proxy answers %d %s", resp.StatusCode, http.StatusText(resp.StatusCode))
+		},
 		DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		TLSHandshakeTimeout: 10 * time.Second,
 		TLSClientConfig:     &tls.Config{MinVersion: tls.VersionTLS12},

@@ -8,9 +8,11 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"io"
 	"math/big"
 	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -46,6 +48,7 @@ func TestOpen(t *testing.T) {
 		{"s3://bucket?endpoint=https://h/path", "", "endpoint: want http://HOST:PORT"},
 		{"s3://bucket?ca=" + filepath.Join(dir, "none.pem"), "", "none.pem"},
 		{"s3://bucket?ca=" + empty, "", "holds none (PEM)"},
+		{"s3://bucket?endpoint=http://h&ca=" + empty, "", "ca: the endpoint is http://, which has no certificate"},
 		{"s3://bucket?%zz=sesame", "", "what follows the question mark"},
 		{"s3://bucket/%zzsesame", "", "it cannot be parsed"},
 	} {
@@ -125,6 +128,30 @@ func without(t *testing.T) {
 	t.Setenv("AWS_SHARED_CREDENTIALS_FILE", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("AWS_CONFIG_FILE", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+}
+
+// TestProxyRefuses: what a proxy writes, which may be what it was sent, is not shown. net/http looks at the
+// environment once, so a process of its own asks.
+func TestProxyRefuses(t *testing.T) {
+	const inside = "KERNSTASH_TEST_PROXY"
+	if os.Getenv(inside) != "" {
+		_, err := open(t, "s3://bucket?endpoint=https://objects.test", fakeKeys).Get(within(t), "name", 1)
+		t.Fatalf("error: %v", err)
+	}
+	t.Parallel()
+	proxy := listen(t, func(c net.Conn) {
+		b := make([]byte, 1<<16)
+		n, _ := c.Read(b)
+		_, sent, _ := strings.Cut(string(b[:n]), "Proxy-Authorization: Basic ")
+		sent, _, _ = strings.Cut(sent, "\r\n")
+		io.WriteString(c, "HTTP/1.1 407 "+sent+"\r\n\r\n")
+	})
+	cmd := exec.Command(os.Args[0], "-test.run=^TestProxyRefuses$", "-test.count=1")
+	cmd.Env = append(os.Environ(), inside+"=1", "NO_PROXY=", "no_proxy=", "https_proxy=", "HTTPS_PROXY=user:topsecret@"+proxy)
+	out, _ := cmd.CombinedOutput()
+	if text := string(out); !strings.Contains(text, "the proxy answers 407 Proxy Authentication Required") || strings.Contains(text, "dXNlcjp0b3BzZWNyZXQ") {
+		t.Errorf("%s", text)
+	}
 }
 
 func TestTLS(t *testing.T) {

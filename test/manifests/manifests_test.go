@@ -75,6 +75,9 @@ func TestManifests(t *testing.T) {
 			}
 			if spec != nil {
 				check(t, file, spec)
+				if kinds[i] == "v1 Pod" {
+					checkApplication(t, file, spec)
+				}
 			}
 		}
 	}
@@ -109,6 +112,36 @@ func check(t *testing.T, file string, spec *corev1.PodSpec) {
 		for _, e := range c.Env { // a layer that is mounted
 			if e.Name == "KERNSTASH_LAYERS" && !within(e.Value, c.VolumeMounts) {
 				t.Errorf("%s: %s is in no volume", file, e.Value)
+			}
+		}
+	}
+}
+
+// checkApplication finds what keeps an application from starting where there is no agent, no registry or no list of
+// keys, and what lets one pod deceive the others of its node.
+func checkApplication(t *testing.T, file string, spec *corev1.PodSpec) {
+	t.Helper()
+	hosts := make(map[string]bool)
+	for _, v := range spec.Volumes {
+		if h := v.HostPath; h != nil {
+			hosts[v.Name] = true
+			if h.Type == nil || *h.Type != corev1.HostPathDirectoryOrCreate {
+				t.Errorf("%s: the pod waits for %s", file, h.Path)
+			}
+		}
+		if m := v.ConfigMap; m != nil && (m.Optional == nil || !*m.Optional) {
+			t.Errorf("%s: the pod waits for the ConfigMap %s", file, m.Name)
+		}
+	}
+	for _, c := range append(spec.InitContainers, spec.Containers...) {
+		for _, m := range c.VolumeMounts {
+			if hosts[m.Name] && !m.ReadOnly {
+				t.Errorf("%s: container %s may write %s of its node", file, c.Name, m.MountPath)
+			}
+		}
+		for _, line := range strings.Split(strings.Join(c.Args, "\n"), "\n") {
+			if line = strings.TrimSpace(line); strings.HasPrefix(line, "kernstash bundle ") {
+				t.Errorf("%s: nothing ends %q", file, line)
 			}
 		}
 	}

@@ -159,7 +159,8 @@ func (d *Directory) List(ctx context.Context, prefix string) iter.Seq2[remote.Ob
 					return
 				case err != nil || !info.Mode().IsRegular(): // it went, or is none of ours
 				case strings.HasPrefix(e.Name(), temporary):
-					if time.Since(info.ModTime()) > abandoned {
+					// A prefix that is not a directory, such as "v", meets what is not ours, too.
+					if strings.HasSuffix(prefix, "/") && time.Since(info.ModTime()) > abandoned {
 						_, _ = within(ctx, "clean", name, func() (struct{}, error) { return struct{}{}, d.root.Remove(name) })
 					}
 				case strings.HasPrefix(name, prefix) && check(name) == nil:

@@ -178,18 +178,32 @@ func TestOneOfManyWrites(t *testing.T) {
 func TestAbandonedFilesGo(t *testing.T) {
 	t.Parallel()
 	d, dir := open(t)
-	for name, age := range map[string]time.Duration{"old": 25 * time.Hour, "new": time.Hour} {
-		file := filepath.Join(dir, temporary+name)
+	// Of v and videos, nothing is ours.
+	all := []string{"old", "new", "v1/old", "v1/new", "videos/old"}
+	for _, name := range all {
+		file := filepath.Join(dir, filepath.Dir(name), temporary+filepath.Base(name))
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(file, nil, 0o600); err != nil {
 			t.Fatal(err)
+		}
+		age := time.Hour
+		if strings.HasSuffix(name, "old") {
+			age = 25 * time.Hour
 		}
 		if err := os.Chtimes(file, time.Time{}, time.Now().Add(-age)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	list(t, d, "")
-	if left, _ := filepath.Glob(filepath.Join(dir, temporary+"*")); len(left) != 1 || filepath.Base(left[0]) != temporary+"new" {
-		t.Errorf("left: %s", left)
+	for _, tt := range []struct{ prefix, gone string }{{"", ""}, {"v", ""}, {"v1/", "v1/old"}} {
+		list(t, d, tt.prefix)
+		for _, name := range all {
+			_, err := os.Stat(filepath.Join(dir, filepath.Dir(name), temporary+filepath.Base(name)))
+			if (err != nil) != (name == tt.gone) {
+				t.Errorf("list %q, and %s: %v", tt.prefix, name, err)
+			}
+		}
 	}
 }
 

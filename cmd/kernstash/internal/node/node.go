@@ -58,7 +58,7 @@ func Run(ctx context.Context, a *cli.App, o Options) error {
 	}
 	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
 	opts.Log, opts.Version = log, o.Version
-	opts.Open = openRemotes(s, log)
+	opts.Open = openRemotes(s, len(config.Tenants) == 0, log)
 
 	l, err := agent.Activated()
 	if l == nil && err == nil {

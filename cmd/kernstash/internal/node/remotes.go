@@ -15,13 +15,13 @@ import (
 )
 
 // openRemotes returns what puts the remotes of a tenant behind its node cache: those that the
-// configuration names, or else the settings.
-func openRemotes(s *settings.Settings, log *slog.Logger) func(agent.Tenant, *disk.Store, stats.Recorder) (agent.Store, func(context.Context), error) {
+// configuration names, or else the settings. alone says that it names no tenants: the only one is that of the settings.
+func openRemotes(s *settings.Settings, alone bool, log *slog.Logger) func(agent.Tenant, *disk.Store, stats.Recorder) (agent.Store, func(context.Context), error) {
 	return func(t agent.Tenant, near *disk.Store, to stats.Recorder) (agent.Store, func(context.Context), error) {
 		c := remotes.Config{
 			Addresses: s.Remote, Tenant: t.Name, SignKey: cmp.Or(t.Sign, s.RemoteSignKey), Timeout: s.RemoteTimeout, Trust: remotes.Trusted(s), Log: log,
 		}
-		if t.Name == "default" { // of the user who runs the agent, without a configuration
+		if alone { // else a tenant "default" would be among the objects of another
 			c.Tenant = s.Tenant
 		}
 		if t.Trust != "" {

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/kernstash/kernstash/agent/client"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/remotes"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
@@ -25,7 +26,7 @@ func Uploader(s *settings.Settings, d *disk.Store) func(context.Context, key.Key
 			e.Recipe, err = d.Recipe(ctx, k)
 		}
 		if err != nil {
-			return spool.Outcome{State: spool.JobVoid, Reason: "the cache does not have it any more: " + err.Error()}
+			return remotes.Unread(err)
 		}
 		switch res, err := c.Put(ctx, e); {
 		case errors.Is(err, client.ErrRefused), errors.Is(err, store.ErrTooLarge):

@@ -65,56 +65,75 @@ func GC(ctx context.Context, a *cli.App, o GCOptions) error {
 	if err != nil {
 		return err
 	}
-	return within(a, o.Remote, func(c *Chain) error {
-		report := []collected{}
-		p := a.Progress()
-		defer p.Done()
-		for _, t := range c.Tiers {
-			r := collected{Remote: t.Name, Tenant: c.Tenant, DryRun: o.DryRun}
-			goes, err := c.selected(ctx, t, o, wanted, &r, p.Counting("looked at", 0))
-			if err != nil {
-				return fmt.Errorf("%s: %w", t.Name, err)
-			}
-			p.Done()
-			if !o.DryRun && !o.Yes && len(goes) > 0 {
-				agreed, err := entries.Ask(ctx, a, fmt.Sprintf("remove %s, %s, of tenant %s from %s?",
-					human.Plural(len(goes), "object"), human.Size(r.Bytes), c.Tenant, t.Name))
-				if err != nil {
-					return err
-				}
-				if !agreed {
-					continue
-				}
-			}
-			if !o.DryRun {
-				if err := remove(ctx, t, goes, p.Counting("removed", int64(len(goes)))); err != nil {
-					return fmt.Errorf("%s: %w", t.Name, err)
-				}
-			}
+	return within(a, o.Remote, func(c *Chain) error { return c.gc(ctx, a, o, wanted) })
+}
+
+func (c *Chain) gc(ctx context.Context, a *cli.App, o GCOptions, wanted func(store.Info) bool) error {
+	if err := c.Trust.Err(); err != nil && o.Bad {
+		return fmt.Errorf("--bad: all would be bad, as nothing is trusted: %w", err)
+	}
+	report := []collected{}
+	var failed error
+	for _, t := range c.Tiers {
+		r := collected{Remote: t.Name, Tenant: c.Tenant, DryRun: o.DryRun}
+		agreed := true
+		agreed, failed = c.collect(ctx, a, t, o, wanted, &r)
+		if agreed && (failed == nil || r.Removed > 0) {
 			report = append(report, r)
 		}
-		p.Done()
-		return a.Report(report, true, func() {
-			for _, r := range report {
-				verb := "removed"
-				if r.DryRun {
-					verb = "would remove"
-				}
-				a.Printf("%s: %s %s of %d, %s, of tenant %s\n", human.Printable(r.Remote, false), verb,
-					human.Plural(r.Removed, "object"), r.Objects, human.Size(r.Bytes), r.Tenant)
+		if failed != nil {
+			break
+		}
+	}
+	return reported(a, report, true, failed, func() {
+		for _, r := range report {
+			verb := "removed"
+			if r.DryRun {
+				verb = "would remove"
 			}
-		})
+			a.Printf("%s: %s %s of %d, %s, of tenant %s\n", human.Printable(r.Remote, false), verb,
+				human.Plural(r.Removed, "object"), r.Objects, human.Size(r.Bytes), r.Tenant)
+		}
 	})
 }
 
-// selected returns the names of the objects that go.
+// collect removes objects from one remote, if whoever is asked agrees. What r says has been removed, whatever the
+// error.
+func (c *Chain) collect(
+	ctx context.Context, a *cli.App, t Tier, o GCOptions, wanted func(store.Info) bool, r *collected,
+) (agreed bool, err error) {
+	if err := c.reach(ctx, t); err != nil {
+		return true, err
+	}
+	p := a.Progress()
+	defer p.Done()
+	goes, err := c.selected(ctx, t, o, wanted, r, p.Counting("looked at", 0))
+	p.Done()
+	would := *r
+	r.Removed, r.Bytes = 0, 0
+	switch {
+	case err != nil:
+		return true, named(t, err)
+	case o.DryRun:
+		*r = would
+		return true, nil
+	case !o.Yes && len(goes) > 0:
+		if agreed, err := entries.Ask(ctx, a, fmt.Sprintf("remove %s, %s, of tenant %s from %s?",
+			human.Plural(len(goes), "object"), human.Size(would.Bytes), c.Tenant, t.Name)); err != nil || !agreed {
+			return false, err
+		}
+	}
+	return true, named(t, remove(ctx, t, goes, r, p.Counting("removed", int64(len(goes)))))
+}
+
+// selected returns the objects that go.
 func (c *Chain) selected(
 	ctx context.Context, t Tier, o GCOptions, wanted func(store.Info) bool, r *collected, progress func(int64),
-) (goes []string, err error) {
+) (goes []remote.Object, err error) {
 	now := time.Now()
 	old := func(at time.Time) bool { return o.OlderThan == 0 || !at.IsZero() && now.Sub(at) > o.OlderThan }
 	take := func(name string, size int64) {
-		goes = append(goes, name)
+		goes = append(goes, remote.Object{Name: name, Size: size})
 		r.Removed++
 		r.Bytes += size
 	}
@@ -178,8 +197,8 @@ func (c *Chain) byAge(
 func (o *GCOptions) goes(d remote.Description, wanted func(store.Info) bool) bool {
 	var miss *store.MissError
 	version := errors.As(d.Bad, &miss) && miss.Reason == reason.MissVersion
-	// What could not be read is not known to be bad.
-	unread := miss != nil && miss.Reason == reason.MissRemote
+	// What could not be read is not known to be bad, nor is what others read, who have a larger max-size.
+	unread := miss != nil && miss.Reason == reason.MissRemote || errors.Is(d.Bad, remote.ErrTooLarge)
 	switch {
 	case o.Versions:
 		return version
@@ -193,15 +212,14 @@ func (o *GCOptions) goes(d remote.Description, wanted func(store.Info) bool) boo
 
 const removesAtOnce = 16
 
-// remove deletes objects. The first that cannot be ends it.
-func remove(ctx context.Context, t Tier, names []string, progress func(int64)) error {
+// remove deletes objects, and counts them. The first that cannot be ends it.
+func remove(ctx context.Context, t Tier, goes []remote.Object, r *collected, progress func(int64)) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
-	var done int64
 	turns := make(chan struct{}, removesAtOnce)
-	for _, name := range names {
+	for _, o := range goes {
 		turns <- struct{}{}
 		if ctx.Err() != nil {
 			break
@@ -210,14 +228,15 @@ func remove(ctx context.Context, t Tier, names []string, progress func(int64)) e
 			defer func() { <-turns }()
 			call, end := context.WithTimeout(ctx, putTimeout)
 			defer end()
-			if err := t.Objects.Delete(call, name); err != nil {
+			if err := t.Objects.Delete(call, o.Name); err != nil {
 				cancel(errors.New(said(err)))
 				return
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			done++
-			progress(done)
+			r.Removed++
+			r.Bytes += o.Size
+			progress(r.Removed)
 		})
 	}
 	wg.Wait()

@@ -2,7 +2,6 @@ package remotes
 
 import (
 	"context"
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -43,8 +42,12 @@ func List(ctx context.Context, a *cli.App, only string, filters []string) error 
 			if i > 0 && !a.JSON {
 				a.Printf("\n")
 			}
-			if err := c.list(ctx, a, t, func(d remote.Description) bool { return wanted(d.Info) }); err != nil {
-				return fmt.Errorf("%s: %w", t.Name, err)
+			err := c.reach(ctx, t)
+			if err == nil {
+				err = named(t, c.list(ctx, a, t, func(d remote.Description) bool { return wanted(d.Info) }))
+			}
+			if err != nil {
+				return err
 			}
 		}
 		return nil
@@ -118,14 +121,19 @@ type counted struct {
 func Stat(ctx context.Context, a *cli.App, only string, all bool) error {
 	return within(a, only, func(c *Chain) error {
 		report := []counted{}
+		var failed error
 		for _, t := range c.Tiers {
-			found, err := c.count(ctx, t, all)
-			if err != nil {
-				return fmt.Errorf("%s: %w", t.Name, err)
+			if failed = c.reach(ctx, t); failed != nil {
+				break
+			}
+			var found []counted
+			if found, failed = c.count(ctx, t, all); failed != nil {
+				failed = named(t, failed)
+				break
 			}
 			report = append(report, found...)
 		}
-		return a.Report(report, true, func() {
+		return reported(a, report, true, failed, func() {
 			for _, s := range report {
 				layout := ""
 				if s.Layout != c.layout() {

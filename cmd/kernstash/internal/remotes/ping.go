@@ -97,8 +97,8 @@ func (c *Chain) ping(ctx context.Context, t Tier) (p pingedTier) {
 	var least time.Duration
 	for i := range trips {
 		begin := time.Now()
-		err := call(func(ctx context.Context) error { _, err := t.Objects.Get(ctx, name, 1); return err })
-		if !errors.Is(err, remote.ErrNotFound) {
+		err := call(func(ctx context.Context) error { _, err := t.Objects.Get(ctx, name, 1); return missing(err) })
+		if err != nil {
 			p.Read = said(err)
 			return p
 		}

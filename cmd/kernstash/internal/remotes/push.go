@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/bundles"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
@@ -86,21 +88,23 @@ func Push(ctx context.Context, c cli.Cache, o Selection) error {
 			}
 		}
 		report := []moved{}
+		var failed error
 		for _, t := range chain.Tiers {
-			m, err := pushTo(ctx, t, c.Disk, infos, o.DryRun, p.Counting("pushed", int64(len(infos))))
-			if err != nil {
-				return fmt.Errorf("%s: %w", t.Name, err)
+			var m moved
+			m, failed = pushTo(ctx, t, c.Disk, infos, o.DryRun, p.Counting("pushed", int64(len(infos))))
+			if report = append(report, m); failed != nil {
+				failed = named(t, failed)
+				break
 			}
-			report = append(report, m)
 		}
 		p.Done()
-		return write(c.App, "pushed", report)
+		return write(c.App, "pushed", report, failed)
 	})
 }
 
-func write(a *cli.App, verb string, report []moved) error {
+func write(a *cli.App, verb string, report []moved, failed error) error {
 	good := !slices.ContainsFunc(report, func(m moved) bool { return m.Failed > 0 })
-	return a.Report(report, good, func() {
+	return reported(a, report, good, failed, func() {
 		for _, m := range report {
 			for _, p := range m.Problems {
 				fmt.Fprintf(a.Err, "kernstash: left out: %.12s: %s\n", p.Key, human.Printable(p.Why, false))
@@ -236,33 +240,35 @@ func Pull(ctx context.Context, c cli.Cache, o PullOptions) error {
 		defer p.Done()
 		report := []moved{}
 		left := keys
+		var failed error
 		for i, t := range chain.Tiers {
-			if err := chain.reach(ctx, t); err != nil {
-				return err
+			if failed = chain.reach(ctx, t); failed != nil {
+				break
 			}
 			if o.Keys == "" {
-				of, err := sums(ctx, t)
-				if err != nil {
-					return fmt.Errorf("%s: %w", t.Name, err)
+				var of map[key.Digest]bool
+				if of, failed = sums(ctx, t); failed != nil {
+					failed = named(t, failed)
+					break
 				}
-				left = left[:0]
-				for sum := range of {
-					left = append(left, sum)
-				}
+				left = slices.Collect(maps.Keys(of))
 			}
-			m, absent, err := pullFrom(ctx, t, c.Disk, left, wanted, o.DryRun, p)
-			if err != nil {
-				return fmt.Errorf("%s: %w", t.Name, err)
+			var m moved
+			m, left, failed = pullFrom(ctx, t, c.Disk, left, wanted, o.DryRun, p)
+			if report = append(report, m); failed != nil {
+				failed = named(t, failed)
+				break
 			}
-			report = append(report, m)
-			if left = absent; o.Keys != "" && len(left) == 0 && i < len(chain.Tiers)-1 {
+			if o.Keys != "" && len(left) == 0 && i < len(chain.Tiers)-1 {
 				break
 			}
 		}
 		p.Done()
-		return write(c.App, "pulled", report)
+		return write(c.App, "pulled", report, failed)
 	})
 }
+
+var errLate = errors.New("given up: nothing came for half a minute")
 
 // pullFrom gets entries of one remote, many at once, and returns the keys that it does not have.
 func pullFrom(
@@ -273,28 +279,32 @@ func pullFrom(
 	m = moved{Remote: t.Name, Selected: int64(len(all)), DryRun: dry}
 	count, done := p.Counting("pulled", int64(len(all))), int64(0)
 	for few := range slices.Chunk(all, getsAtOnce) {
-		within, cancel := context.WithTimeout(ctx, putTimeout)
-		var got []*store.Entry
+		within, cancel := context.WithCancel(ctx)
+		// What is large comes slowly: only that nothing comes ends it.
+		quiet, late := time.AfterFunc(putTimeout, cancel), false
 		t.Store.FetchSums(within, few, func(sum key.Digest, e *store.Entry, err error) {
+			quiet.Reset(putTimeout)
 			switch {
 			case errors.Is(err, remote.ErrNotFound):
 				absent = append(absent, sum)
+			case err != nil && within.Err() != nil:
+				late = true
+				m.fail(sum.String(), errLate)
 			case err != nil:
 				m.fail(sum.String(), err)
-			default:
-				got = append(got, e)
+			case !wanted(infoOf(e)):
+				m.Selected--
+			default: // at once, so that few are in memory
+				m.put(ctx, d, e)
 			}
 		})
+		quiet.Stop()
 		cancel()
 		if err := ctx.Err(); err != nil {
 			return m, nil, err
 		}
-		for _, e := range got {
-			if !wanted(infoOf(e)) {
-				m.Selected--
-				continue
-			}
-			m.put(ctx, d, e)
+		if late {
+			return m, nil, errLate
 		}
 		done += int64(len(few))
 		count(done)
@@ -350,8 +360,12 @@ func readKeys(in io.Reader, file string) ([]key.Digest, error) {
 
 func parseKeys(in io.Reader, file string) (all []key.Digest, err error) {
 	seen := make(map[key.Digest]bool)
-	lines := bufio.NewScanner(io.LimitReader(in, maxKeys))
+	left := &io.LimitedReader{R: in, N: maxKeys + 1}
+	lines := bufio.NewScanner(left)
 	for n := 1; lines.Scan(); n++ {
+		if left.N == 0 {
+			return nil, fmt.Errorf("--keys %s: more than %s", file, human.Size(maxKeys))
+		}
 		line, _, _ := strings.Cut(lines.Text(), "#")
 		word, _, _ := strings.Cut(strings.TrimSpace(line), " ")
 		if word == "" {

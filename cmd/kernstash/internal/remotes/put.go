@@ -46,24 +46,44 @@ var errTooLarge = errors.New("too large for it")
 func (c *Chain) reach(ctx context.Context, t Tier) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	if _, err := t.Objects.Get(ctx, t.Store.Name(key.Key{}), 1); err != nil && !errors.Is(err, remote.ErrNotFound) && !errors.Is(err, remote.ErrTooLarge) {
+	_, err := t.Objects.Get(ctx, t.Store.Name(key.Key{}), 1)
+	if err := missing(err); err != nil {
 		return fmt.Errorf("%s: %s", t.Name, said(err))
 	}
 	return nil
+}
+
+// errEveryName says that something answers whatever it is asked, as the page of a login does.
+var errEveryName = errors.New("it has an object of every name: what answers there keeps no objects")
+
+// missing returns nil where a remote has said that it lacks an object which nobody has put, else what is wrong.
+func missing(err error) error {
+	switch {
+	case errors.Is(err, remote.ErrNotFound):
+		return nil
+	case err == nil, errors.Is(err, remote.ErrTooLarge):
+		return errEveryName
+	}
+	return err
 }
 
 // Uploader returns what puts an entry of a store on disk into all remotes, for a worker.
 func Uploader(c *Chain, d *disk.Store) func(context.Context, key.Key) spool.Outcome {
 	return func(ctx context.Context, k key.Key) spool.Outcome {
 		e, err := entryOf(ctx, d, k)
-		if errors.Is(err, store.ErrNotFound) {
-			return spool.Outcome{State: spool.JobVoid, Reason: "the cache does not have it any more: " + err.Error()}
-		}
 		if err != nil {
-			return spool.Outcome{State: spool.JobElsewhere, Reason: err.Error()}
+			return Unread(err)
 		}
 		return c.upload(ctx, e)
 	}
+}
+
+// Unread is what becomes of a job whose entry cannot be read: it stays where the worker was told to end.
+func Unread(err error) spool.Outcome {
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return spool.Outcome{State: spool.JobElsewhere, Reason: err.Error()}
+	}
+	return spool.Outcome{State: spool.JobVoid, Reason: "the cache does not have it any more: " + err.Error()}
 }
 
 // upload puts an entry into all remotes. Where one of them cannot be reached the job is to be done

@@ -202,6 +202,28 @@ func pick(all []Tier, only string) (picked []Tier) {
 	return picked
 }
 
+// named returns an error of a remote with its name, nil for nil.
+func named(t Tier, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, remote.ErrUnsupported):
+		return fmt.Errorf("%s: it does not list its objects, or not to this user; docs/FLEET.md says how a web server does", t.Name)
+	}
+	return fmt.Errorf("%s: %w", t.Name, err)
+}
+
+// reported reports what was done, which is something even where failed says what ended it.
+func reported[T any](a *cli.App, report []T, good bool, failed error, text func()) error {
+	if failed != nil && len(report) == 0 {
+		return failed
+	}
+	if err := a.Report(report, good && failed == nil, text); failed == nil || err != nil && !errors.Is(err, cli.ErrFound) {
+		return err
+	}
+	return failed
+}
+
 func names(all []Tier) string {
 	var text []string
 	for _, t := range all {

@@ -5,11 +5,14 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -125,6 +128,11 @@ func TestUploader(t *testing.T) {
 				if out := upload(t.Context(), e.Key); out.State != want {
 					t.Errorf("%+v, want %s", out, want)
 				}
+			}
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			if out := upload(ended, e.Key); out.State != spool.JobElsewhere {
+				t.Errorf("by a worker that ends: %+v", out)
 			}
 			if out := upload(t.Context(), entry(t, "other", "1", 1).Key); out.State != spool.JobVoid {
 				t.Errorf("of what is not there: %+v", out)
@@ -278,14 +286,21 @@ func TestGCSelects(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", tt.name, err)
 		}
-		if diff := cmp.Diff(sorted(tt.want), sorted(got)); diff != "" || int(r.Removed) != len(got) {
+		if diff := cmp.Diff(sorted(tt.want), namesOf(got)); diff != "" || int(r.Removed) != len(got) {
 			t.Errorf("%s: %d (-want +got)\n%s", tt.name, r.Removed, diff)
 		}
 	}
+	// What is too large for us is not bad: others have a larger limit.
+	small := signed
+	small.MaxSize = 300
+	got, err := chain(small, m).selected(t.Context(), chain(small, m).Tiers[0], GCOptions{Bad: true}, nil, new(collected), func(int64) {})
+	if diff := cmp.Diff([]string{damaged}, namesOf(got)); diff != "" || err != nil {
+		t.Errorf("with a limit of 300 bytes: %v (-want +got)\n%s", err, diff)
+	}
 	// All of the tenant, and nothing else.
-	got, err := c.selected(t.Context(), c.Tiers[0], GCOptions{All: true}, nil, new(collected), func(int64) {})
+	got, err = c.selected(t.Context(), c.Tiers[0], GCOptions{All: true}, nil, new(collected), func(int64) {})
 	if err == nil {
-		err = remove(t.Context(), c.Tiers[0], got, func(int64) {})
+		err = remove(t.Context(), c.Tiers[0], got, new(collected), func(int64) {})
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -306,6 +321,112 @@ func TestGCSelects(t *testing.T) {
 	if diff := cmp.Diff(want, counts); diff != "" || err != nil {
 		t.Errorf("%v (-want +got)\n%s", err, diff)
 	}
+}
+
+// TestGCBadNeedsTrust: where no list of keys can be read all is bad, and stays.
+func TestGCBadNeedsTrust(t *testing.T) {
+	t.Parallel()
+	m := new(remotetest.Memory)
+	c := chain(remote.Options{Trust: trust.Open(t.TempDir(), true)}, m)
+	if _, err := c.Tiers[0].Store.Put(t.Context(), entry(t, "a", "570.1", 1)); err != nil {
+		t.Fatal(err)
+	}
+	a, _ := app()
+	if err := c.gc(t.Context(), a, GCOptions{Bad: true, Yes: true}, nil); err == nil || !strings.Contains(err.Error(), "nothing is trusted: list of trusted keys") {
+		t.Errorf("%v", err)
+	}
+	if n := len(m.Names()); n != 1 {
+		t.Errorf("%d objects are left", n)
+	}
+}
+
+// TestGCPartly: what was removed is said, although the rest could not be.
+func TestGCPartly(t *testing.T) {
+	t.Parallel()
+	var deleted atomic.Int32
+	good, bad := new(remotetest.Memory), new(remotetest.Memory)
+	bad.Fault = func(_ context.Context, op remotetest.Op, _ string) error {
+		if op == remotetest.Delete && deleted.Add(1) > 3 {
+			return errors.New("refused")
+		}
+		return nil
+	}
+	c := chain(remote.Options{}, good, bad)
+	for i := range 40 {
+		for _, m := range []*remotetest.Memory{good, bad} {
+			m.Set(fmt.Sprintf("v1/default/m/%d", i), []byte("12345"))
+		}
+	}
+	a, out := app()
+	a.JSON = true
+	if err := c.gc(t.Context(), a, GCOptions{All: true, Yes: true}, nil); err == nil || err.Error() != "memory://1: refused" {
+		t.Errorf("%v", err)
+	}
+	var got []collected
+	want := []collected{{"memory://0", "default", 40, 40, 200, false}, {"memory://1", "default", 40, 3, 15, false}}
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil || cmp.Diff(want, got) != "" || len(bad.Names()) != 37 {
+		t.Errorf("%v, %s, %d left", err, out, len(bad.Names()))
+	}
+}
+
+type noProgress struct{}
+
+func (noProgress) Counting(string, int64) func(int64) { return func(int64) {} }
+
+// TestPullOfSlow: what comes slowly comes; where nothing does pull ends, however many keys there are.
+func TestPullOfSlow(t *testing.T) {
+	t.Parallel()
+	var sums []key.Digest
+	for i := range 200 {
+		sums = append(sums, key.Digest{byte(i)})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		m := &remotetest.Memory{Fault: func(ctx context.Context, op remotetest.Op, name string) error {
+			if op == remotetest.Get {
+				return remotetest.Slow(putTimeout-time.Second)(ctx, op, name)
+			}
+			return nil
+		}}
+		pulled, absent, err := pullFrom(t.Context(), chain(remote.Options{}, m).Tiers[0], nil, sums, nil, false, noProgress{})
+		if err != nil || pulled.Failed != 0 || len(absent) != len(sums) {
+			t.Errorf("slow: %+v, %d absent, %v", pulled, len(absent), err)
+		}
+		m.Fault = remotetest.Hang
+		begin := time.Now()
+		pulled, _, err = pullFrom(t.Context(), chain(remote.Options{}, m).Tiers[0], nil, sums, nil, false, noProgress{})
+		if took := time.Since(begin); !errors.Is(err, errLate) || took != putTimeout || pulled.Failed != getsAtOnce {
+			t.Errorf("hanging: %+v, %v, after %v", pulled, err, took)
+		}
+	})
+}
+
+// TestEveryName: what answers with success to everything is no remote.
+func TestEveryName(t *testing.T) {
+	t.Parallel()
+	for _, page := range []string{"", "x", "<html>log in</html>"} {
+		m := new(remotetest.Memory)
+		c := chain(remote.Options{}, m)
+		m.Set(c.Tiers[0].Store.Name(key.Key{}), []byte(page))
+		if err := c.reach(t.Context(), c.Tiers[0]); err == nil || !strings.Contains(err.Error(), "every name") {
+			t.Errorf("%q: reach: %v", page, err)
+		}
+		c.Tiers[0].Objects = everything{m, page}
+		if p := c.ping(t.Context(), c.Tiers[0]); !strings.Contains(p.Read, "every name") {
+			t.Errorf("%q: ping: %+v", page, p)
+		}
+	}
+}
+
+type everything struct {
+	*remotetest.Memory
+	page string
+}
+
+func (e everything) Get(_ context.Context, _ string, limit int64) ([]byte, error) {
+	if int64(len(e.page)) > limit {
+		return nil, remote.ErrTooLarge
+	}
+	return []byte(e.page), nil
 }
 
 func TestPing(t *testing.T) {
@@ -400,6 +521,7 @@ func TestParseKeys(t *testing.T) {
 		{one[1:], 0, "--keys f: line 1: parse digest"},
 		{"\n\nx\n", 0, "--keys f: line 3: "},
 		{strings.Repeat("a", 1<<20), 0, "--keys f: "},
+		{one + strings.Repeat("\n# more", maxKeys/7), 0, "--keys f: more than 16.0 MiB"},
 	}
 	for _, tt := range tests {
 		got, err := parseKeys(strings.NewReader(tt.text), "f")
