@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -27,6 +28,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
@@ -37,6 +39,15 @@ type Store interface {
 	store.Store
 	store.Locker
 	store.Blobs
+}
+
+// Signer signs what users of a tenant hand over, and says what of the node cache may be handed
+// out. That of package store/remote is one.
+type Signer interface {
+	Asks() bool                                      // reports whether signatures are asked for
+	Signs() bool                                     // reports whether Seal signs so that Vet lets it pass
+	Seal(e *store.Entry) error                       // signs
+	Vet(k key.Key, seal []byte, bin io.Reader) error // see disk.Options
 }
 
 // Tenant is a set of users that share entries.
@@ -61,6 +72,10 @@ type Options struct {
 	// when the server ends: it uploads what waits, until the context ends. Nil: there is no
 	// remote.
 	Open func(t Tenant, near *disk.Store, to stats.Recorder) (s Store, end func(context.Context), err error)
+
+	// Signer returns who signs for a tenant, and is called before Open. Nil, or that it returns nil:
+	// the node cache is without signatures.
+	Signer func(Tenant) (Signer, error)
 
 	Log     *slog.Logger // may be nil
 	Version string       // of the program, for Status
@@ -134,7 +149,20 @@ func (s *Server) openTenant(of Tenant) (*tenant, error) {
 		return nil, err
 	}
 	t := &tenant{Tenant: of, fetches: make(map[string]*fetch), limit: s.o.limits.fetch}
-	t.near = disk.New(disk.Options{Dir: dir, MaxSize: s.o.MaxSize, Policy: disk.Cost, Recorder: &t.counts, Trace: s.o.Log.With("tenant", of.Name)})
+	o := disk.Options{Dir: dir, MaxSize: s.o.MaxSize, Policy: disk.Cost, Recorder: &t.counts, Trace: s.o.Log.With("tenant", of.Name)}
+	if s.o.Signer != nil {
+		signer, err := s.o.Signer(of)
+		if err != nil {
+			return nil, err
+		}
+		if t.signer = signer; signer != nil {
+			o.Vet = signer.Vet
+		}
+	}
+	if of.Write && !t.writes() {
+		s.o.Log.Warn("signatures are asked for, and there is no trusted key to sign with: nothing is taken from applications", "tenant", of.Name)
+	}
+	t.near = disk.New(o)
 	if st := t.near.Status(); !st.On {
 		return nil, errors.New(st.Reason)
 	}
@@ -276,6 +304,8 @@ type TenantStatus struct {
 	Hits     int64  `json:"hits"`   // of gets, served from the node cache
 	Fetched  int64  `json:"remote"` // of gets, served from a remote
 	Puts     int64  `json:"puts"`
+
+	Untrusted int64 `json:"untrusted"` // of gets, that the node cache had, without a signature that counts now
 
 	Remote map[string]int64 `json:"remote_counts,omitempty"` // by the names of package stats
 }

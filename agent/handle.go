@@ -208,23 +208,28 @@ func (x *session) ofKey(ctx context.Context, op protocol.Op, k key.Key) {
 }
 
 func (x *session) mayWrite() bool {
-	if !x.t.Write {
+	may := x.t.writes()
+	if !may {
 		x.refuse(fmt.Errorf("tenant %s is read-only", x.t.Name))
 	}
-	return x.t.Write
+	return may
 }
 
 // get sends the open file of an entry, or what was fetched.
 func (x *session) get(ctx context.Context, k key.Key, checked bool) {
 	x.t.gets.Add(1)
 	if !checked {
-		if f, _, err := x.t.near.Open(ctx, k); err == nil {
+		f, _, err := x.t.near.Open(ctx, k)
+		if err == nil {
 			defer f.Close()
 			x.t.hits.Add(1)
 			head := protocol.Answer{Status: protocol.Descriptor}.Append(nil)
 			x.writeFor(x.s.o.limits.head)
 			_, _, _ = x.c.WriteMsgUnix(head, unix.UnixRights(f.FD()), nil)
 			return
+		}
+		if reasonOf(err) == reason.MissUntrusted {
+			x.t.untrusted.Add(1) // it is looked for farther away
 		}
 	}
 	e, err := x.t.get(ctx, k)
@@ -247,11 +252,14 @@ func (x *session) get(ctx context.Context, k key.Key, checked bool) {
 
 // miss answers with the reason of a failed Get.
 func (x *session) miss(err error) {
-	why := reason.MissRemote // it took too long
+	x.answer(protocol.Miss, uint32(reasonOf(err)), nil)
+}
+
+func reasonOf(err error) reason.Reason {
 	if miss, ok := errors.AsType[*store.MissError](err); ok {
-		why = miss.Reason
+		return miss.Reason
 	}
-	x.answer(protocol.Miss, uint32(why), nil)
+	return reason.MissRemote // it took too long
 }
 
 // put stores what a client hands over, if it is what it says.
@@ -264,6 +272,12 @@ func (x *session) put(ctx context.Context, body []byte) {
 		x.s.o.Log.Warn("bad entry handed over", "uid", x.peer.uid, "pid", x.peer.pid, "error", err.Error())
 		x.refuse(err)
 		return
+	}
+	if s := x.t.signer; s != nil && s.Signs() {
+		if err := s.Seal(e); err != nil {
+			x.fail(err)
+			return
+		}
 	}
 	res, err := x.t.store.Put(ctx, e)
 	if err == nil {
@@ -287,6 +301,9 @@ func checkEntry(body []byte) (*store.Entry, error) {
 	r, err := format.DecodeSrc(src)
 	if err != nil {
 		return nil, fmt.Errorf("recipe: %w", err)
+	}
+	if a.Created.IsZero() {
+		a.Created = time.Now()
 	}
 	e := &store.Entry{Key: h.Key, Recipe: r, Artifact: a}
 	return e, format.CheckEntry(e)

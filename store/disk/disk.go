@@ -16,12 +16,14 @@ package disk
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"sync/atomic"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/safefs"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -52,6 +54,11 @@ type Options struct {
 	// MaxSize is the limit in bytes, 0 is none: of what du shows, directories included.
 	// What another version of kernstash keeps in the same directory does not count.
 	MaxSize int64
+
+	// Vet, if not nil, says whether the seal of an entry, nil where it has none, lets the entry be
+	// handed out, whose .bin it may read. What it refuses is a miss, reason.MissUntrusted; it is
+	// neither put nor does it keep another from being put in its place.
+	Vet func(k key.Key, seal []byte, bin io.Reader) error
 
 	// KeepAccess leaves the time of an entry's last use as it is when it is read: the
 	// reader is no application.

@@ -3,6 +3,7 @@ package remote
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"sync"
 
@@ -47,7 +48,7 @@ func (s *Store) PutBlob(ctx context.Context, kind store.Kind, name key.Digest, c
 	}
 	var b []byte
 	if err == nil {
-		b, err = s.seal(kindManifest, name[:], content)
+		b, err = s.seal(kindManifest, name[:], content, sha256.Sum256(content))
 	}
 	if err == nil {
 		err = s.o.Put(ctx, s.ManifestName(name), b, true)

@@ -344,7 +344,7 @@ func TestGolden(t *testing.T) {
 		t.Errorf("built by %q at %v", o.builder, o.createdAt())
 	}
 	again := seal(head{
-		tenant: "team-1", kind: kindManifest, name: name[:], decompressed: uint64(len(content)),
+		tenant: "team-1", kind: kindManifest, name: name[:], decompressed: uint64(len(content)), content: sha256.Sum256(content),
 		builder: "release, 2026", created: time.Date(2026, 11, 26, 10, 0, 0, 5, time.UTC).UnixNano(),
 	}, o.payload, keyOf(1))
 	if !bytes.Equal(again, golden) {

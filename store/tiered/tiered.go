@@ -215,7 +215,7 @@ func (s *Store) Put(ctx context.Context, e *store.Entry) (store.PutResult, error
 			continue
 		}
 		if copied == nil {
-			copied = &store.Entry{Key: e.Key, Recipe: e.Recipe, Artifact: e.Artifact.Clone()}
+			copied = &store.Entry{Key: e.Key, Recipe: e.Recipe, Artifact: e.Artifact.Clone(), Seal: e.Seal}
 		}
 		s.upload(t, copied)
 	}
