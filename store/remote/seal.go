@@ -64,13 +64,10 @@ func (s *Store) vet(k key.Key, head []byte, bin io.Reader) error {
 	if len(head) == 0 {
 		return fmt.Errorf("%w: there is no signature", trust.ErrUntrusted)
 	}
-	o, rest, err := parseSealed(head)
-	if err == nil {
-		err = rest.End()
-	}
+	o, err := parseHead(head)
 	switch {
 	case err != nil:
-		return fmt.Errorf("%w: %w", trust.ErrUntrusted, err)
+		return err
 	case o.tenant != s.opt.Tenant:
 		return fmt.Errorf("%w: %w", trust.ErrUntrusted, errTenant)
 	case o.kind != kindEntry || !bytes.Equal(o.name, nameOf(k)):
@@ -92,19 +89,28 @@ func (s *Store) vet(k key.Key, head []byte, bin io.Reader) error {
 	return nil
 }
 
+// parseHead takes the head of a seal apart.
+func parseHead(head []byte) (*object, error) {
+	o, rest, err := parseSealed(head)
+	if err == nil {
+		err = rest.End()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", trust.ErrUntrusted, err)
+	}
+	return o, nil
+}
+
 // sealed returns the object that an entry came as; nil: only its head is known, or it is of another tenant,
 // and it may be signed anew. What came under a key that is not trusted any more is an error: whoever signs that
 // undoes the revocation.
 func (s *Store) sealed(e *store.Entry) ([]byte, error) {
-	o, rest, err := parseSealed(e.Seal.Head)
-	if err == nil {
-		err = rest.End()
-	}
+	o, err := parseHead(e.Seal.Head)
 	if err == nil && s.Asks() {
 		err = o.checkSigner(s.opt.Trust)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the seal that it came with: %w", err)
+		return nil, fmt.Errorf("the signature under which it came: %w", err)
 	}
 	if e.Seal.Payload == nil || o.tenant != s.opt.Tenant || o.key() != e.Key {
 		return nil, nil
@@ -118,10 +124,7 @@ func (s *Store) sealed(e *store.Entry) ([]byte, error) {
 
 // Signer returns who signed the head of a seal.
 func Signer(head []byte) (ed25519.PublicKey, error) {
-	o, rest, err := parseSealed(head)
-	if err == nil {
-		err = rest.End()
-	}
+	o, err := parseHead(head)
 	if err != nil {
 		return nil, err
 	}
