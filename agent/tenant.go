@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -22,6 +23,7 @@ type tenant struct {
 	end    func(context.Context)
 	counts stats.Counters
 	limit  time.Duration // of a fetch
+	most   int           // fetches that are under way
 
 	gets, hits, fetched, puts, untrusted atomic.Int64
 
@@ -33,6 +35,9 @@ type tenant struct {
 func (t *tenant) writes() bool {
 	return t.Write && (t.signer == nil || !t.signer.Asks() || t.signer.Signs())
 }
+
+// errBusy says that the server has no room now.
+var errBusy = errors.New("busy")
 
 // fetch is one that all who ask for the same meanwhile wait for.
 type fetch struct {
@@ -60,6 +65,10 @@ func (t *tenant) manifest(ctx context.Context, name key.Digest) ([]byte, error) 
 func (t *tenant) once(ctx context.Context, name string, do func(context.Context, *fetch)) *fetch {
 	t.mu.Lock()
 	f, under := t.fetches[name]
+	if !under && len(t.fetches) >= t.most {
+		t.mu.Unlock()
+		return &fetch{err: errBusy}
+	}
 	if !under {
 		f = &fetch{done: make(chan struct{})}
 		t.fetches[name] = f
