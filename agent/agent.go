@@ -16,7 +16,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"maps"
 	"net"
@@ -45,10 +44,11 @@ type Store interface {
 // Signer signs what users of a tenant hand over, and says what of the node cache may be handed
 // out. That of package store/remote is one.
 type Signer interface {
-	Asks() bool                                      // reports whether signatures are asked for
-	Signs() bool                                     // reports whether Seal signs so that Vet lets it pass
-	Seal(e *store.Entry) error                       // signs
-	Vet(k key.Key, seal []byte, bin io.Reader) error // see disk.Options
+	disk.Vetter
+	Asks() bool                // reports whether signatures are asked for
+	Signs() bool               // reports whether what is signed is let pass
+	Seal(e *store.Entry) error // signs an entry
+	SealBlob(manifest key.Digest, content []byte) (seal []byte, err error)
 }
 
 // Tenant is a set of users that share entries.
@@ -165,7 +165,7 @@ func (s *Server) openTenant(of Tenant) (*tenant, error) {
 			return nil, err
 		}
 		if t.signer = signer; signer != nil {
-			o.Vet = signer.Vet
+			o.Vetter = signer
 		}
 	}
 	if of.Write && !t.writes() {

@@ -402,7 +402,17 @@ func (x *session) manifest(ctx context.Context, op protocol.Op, body []byte) {
 		x.refuse(err)
 		return
 	}
-	x.done(0, x.t.store.PutBlob(ctx, store.Manifests, name, content))
+	if s := x.t.signer; s != nil && s.Signs() {
+		seal, err := s.SealBlob(name, content)
+		if err == nil {
+			err = x.t.near.PutSealedBlob(ctx, store.Manifests, name, content, seal)
+		}
+		if err != nil {
+			x.fail(err)
+			return
+		}
+	}
+	x.done(0, x.t.store.PutBlob(ctx, store.Manifests, name, content)) // which finds it near, and has it uploaded
 }
 
 // lockCheck is how often it is looked whether who holds a lock is alive: a child that it

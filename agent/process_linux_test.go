@@ -142,7 +142,7 @@ func beParent(a asked) error {
 
 // beFlood opens connections, says nothing, and opens others when they end.
 func beFlood(a asked) error {
-	const many = 300
+	const many = 64
 	var all sync.WaitGroup
 	for range many {
 		all.Go(func() {
@@ -155,7 +155,7 @@ func beFlood(a asked) error {
 					_, _ = io.Copy(io.Discard, c)
 					c.Close()
 				}
-				time.Sleep(time.Millisecond)
+				time.Sleep(20 * time.Millisecond)
 			}
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/agent/client"
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
@@ -102,6 +103,9 @@ func TestRevokedInTheNodeCache(t *testing.T) {
 	e := storetest.New(t, "revoked", 50_000)
 	_, err := remote.New(far, remote.Options{Sign: lost}).Put(ctx, e)
 	must(t, err)
+	name, ownName := key.Digest{1}, key.Digest{2}
+	content := (&manifest.Manifest{}).Append(nil, name)
+	must(t, remote.New(far, remote.Options{Sign: lost}).PutBlob(ctx, store.Manifests, name, content))
 	s, socket := start(t, signed(remote.Options{Trust: trust.Open(dir, true), Sign: kept, Log: slog.New(slog.NewTextHandler(log, nil))}, far))
 	c, tenant := patient(socket), s.tenants[0]
 	served := func() bool {
@@ -110,6 +114,14 @@ func TestRevokedInTheNodeCache(t *testing.T) {
 		return err == nil && tenant.hits.Load() > before
 	}
 	eventually(t, "it hits in the node cache", served)
+	near := func() bool {
+		b, err := tenant.near.GetBlob(ctx, store.Manifests, name)
+		return err == nil && bytes.Equal(b, content)
+	}
+	_, err = c.GetBlob(ctx, store.Manifests, name)
+	must(t, err)
+	eventually(t, "the manifest is near", near)
+	must(t, c.PutBlob(ctx, store.Manifests, ownName, (&manifest.Manifest{}).Append(nil, ownName)))
 
 	_, err = trust.Revoke(dir, trust.Fingerprint(lostPublic))
 	must(t, err)
@@ -124,6 +136,11 @@ func TestRevokedInTheNodeCache(t *testing.T) {
 			t.Errorf("later: %v", err)
 		}
 	}
+	if _, err := c.GetBlob(ctx, store.Manifests, name); missOf(err) != reason.MissUntrusted || near() {
+		t.Errorf("the manifest: %v", err)
+	}
+	_, err = c.GetBlob(ctx, store.Manifests, ownName)
+	must(t, err)
 	if n := tenant.untrusted.Load(); n < 21 {
 		t.Errorf("%d are counted", n)
 	}
@@ -134,6 +151,11 @@ func TestRevokedInTheNodeCache(t *testing.T) {
 	_, err = remote.New(far, remote.Options{Sign: kept, Trust: trust.Of(keptPublic)}).Put(ctx, storetest.New(t, "revoked", 50_000))
 	must(t, err)
 	eventually(t, "what another key has signed hits in its place", served)
+	must(t, remote.New(far, remote.Options{Sign: kept}).PutBlob(ctx, store.Manifests, name, content))
+	eventually(t, "so does the manifest", func() bool {
+		_, err := c.GetBlob(ctx, store.Manifests, name)
+		return err == nil && near()
+	})
 }
 
 // TestSpoiledSeals changes, swaps and takes away what stands with the entries of a node cache. No remote has them.

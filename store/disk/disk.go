@@ -55,10 +55,9 @@ type Options struct {
 	// What another version of kernstash keeps in the same directory does not count.
 	MaxSize int64
 
-	// Vet, if not nil, says whether the seal of an entry, nil where it has none, lets the entry be
-	// handed out, whose .bin it may read. What it refuses is a miss, reason.MissUntrusted; it is
-	// neither put nor does it keep another from being put in its place.
-	Vet func(k key.Key, seal []byte, bin io.Reader) error
+	// Vetter, if not nil, is asked before something is handed out. What it refuses is a miss,
+	// reason.MissUntrusted, is not put, and does not keep another from being put in its place.
+	Vetter Vetter
 
 	// KeepAccess leaves the time of an entry's last use as it is when it is read: the
 	// reader is no application.
@@ -69,6 +68,13 @@ type Options struct {
 	Recorder stats.Recorder
 
 	hooks hooks
+}
+
+// Vetter says whether the seal with which an entry or a manifest was put, nil where it has none, lets it
+// be handed out.
+type Vetter interface {
+	Vet(k key.Key, seal []byte, bin io.Reader) error // bin reads the .bin of the entry
+	VetBlob(manifest key.Digest, seal, content []byte) error
 }
 
 // hooks are for tests.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 
@@ -22,7 +23,7 @@ type vetter struct {
 	sizes []int
 }
 
-func (v *vetter) vet(k key.Key, seal []byte, bin io.Reader) error {
+func (v *vetter) Vet(k key.Key, seal []byte, bin io.Reader) error {
 	b, err := io.ReadAll(bin)
 	if err != nil {
 		return err
@@ -34,6 +35,10 @@ func (v *vetter) vet(k key.Key, seal []byte, bin io.Reader) error {
 		return errors.New("other words")
 	}
 	return nil
+}
+
+func (v *vetter) VetBlob(name key.Digest, seal, content []byte) error {
+	return v.Vet(key.Key{}, seal, bytes.NewReader(content))
 }
 
 func (v *vetter) set(words string) {
@@ -52,7 +57,7 @@ func sealed(t *testing.T, name, words string) *store.Entry {
 func TestVet(t *testing.T) {
 	t.Parallel()
 	v := &vetter{words: "one"}
-	s := New(Options{Dir: filepath.Join(t.TempDir(), "root"), Vet: v.vet})
+	s := New(Options{Dir: filepath.Join(t.TempDir(), "root"), Vetter: v})
 	defer s.Close()
 	open := func(k key.Key) error {
 		f, _, err := s.Open(bg, k)
@@ -137,7 +142,7 @@ func TestSpoiledSeal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := New(Options{Dir: filepath.Join(t.TempDir(), "root"), Vet: (&vetter{words: "one"}).vet})
+			s := New(Options{Dir: filepath.Join(t.TempDir(), "root"), Vetter: &vetter{words: "one"}})
 			defer s.Close()
 			e := sealed(t, "e", "one")
 			put(t, s, e, store.Stored)
@@ -150,5 +155,65 @@ func TestSpoiledSeal(t *testing.T) {
 				wantHit(t, s, e)
 			}
 		})
+	}
+}
+
+// TestVetManifests: as TestVet, of manifests.
+func TestVetManifests(t *testing.T) {
+	t.Parallel()
+	v := &vetter{words: "one"}
+	s := New(Options{Dir: filepath.Join(t.TempDir(), "root"), Vetter: v})
+	defer s.Close()
+	plain := New(Options{Dir: s.o.Dir})
+	defer plain.Close()
+	name, content := key.Digest{1}, []byte("a manifest")
+	get := func(s *Store) string {
+		t.Helper()
+		b, err := s.GetBlob(bg, store.Manifests, name)
+		if err != nil {
+			return missReasonOf(err).String()
+		}
+		return string(b)
+	}
+	want := func(of, plainly string) {
+		t.Helper()
+		if got := get(s); got != of {
+			t.Errorf("%q, want %q", got, of)
+		}
+		if got := get(plain); got != plainly {
+			t.Errorf("for who does not ask: %q, want %q", got, plainly)
+		}
+	}
+	if err := s.PutBlob(bg, store.Manifests, name, content); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("without a seal: %v", err)
+	}
+	if err := s.PutSealedBlob(bg, store.Manifests, name, content, []byte("two")); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("with another: %v", err)
+	}
+	want(reason.MissAbsent.String(), reason.MissAbsent.String())
+	must(t, s.PutSealedBlob(bg, store.Manifests, name, content, []byte("one")))
+	want("a manifest", "a manifest")
+	must(t, s.PutBlob(bg, store.Manifests, name, content)) // it is there
+	want("a manifest", "a manifest")
+	if err := s.PutBlob(bg, store.Manifests, name, []byte("other")); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("another in its place: %v", err)
+	}
+	v.set("two")
+	want(reason.MissUntrusted.String(), "a manifest")
+	must(t, s.PutSealedBlob(bg, store.Manifests, name, content, []byte("two")))
+	want("a manifest", "a manifest")
+	must(t, plain.PutBlob(bg, store.Manifests, name, content))
+	want(reason.MissUntrusted.String(), "a manifest")
+	v.set("")
+	want("a manifest", "a manifest")
+	for _, b := range []string{sealMagic, sealMagic + "\xff\xff\xff\xff", sealMagic + "\x04\x00\x00\x00one", sealMagic + "\x00\x30\x00\x00" + strings.Repeat("x", 0x4000)} {
+		must(t, plain.PutBlob(bg, store.Manifests, name, []byte(b)))
+		want(b, b) // no seal, nor a manifest
+	}
+	if err := s.PutSealedBlob(bg, store.Headers, name, nil, []byte("one")); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("a header: %v", err)
+	}
+	if err := s.PutSealedBlob(bg, store.Manifests, name, nil, make([]byte, 9<<10)); !errors.Is(err, store.ErrInvalid) {
+		t.Errorf("a large seal: %v", err)
 	}
 }

@@ -2,6 +2,7 @@ package remote
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
@@ -21,7 +22,7 @@ func (s *Store) Seal(e *store.Entry) error {
 		return s.err
 	}
 	if s.opt.Sign == nil {
-		return errors.New("there is no key to sign with")
+		return errNoKey
 	}
 	b, err := s.encode(e)
 	if err != nil {
@@ -33,6 +34,24 @@ func (s *Store) Seal(e *store.Entry) error {
 	}
 	return err
 }
+
+// SealBlob signs a manifest as PutBlob does, for who keeps it elsewhere, and returns the head of its seal.
+func (s *Store) SealBlob(name key.Digest, content []byte) (seal []byte, err error) {
+	if s.err != nil || s.opt.Sign == nil {
+		return nil, cmp.Or(s.err, errNoKey)
+	}
+	b, err := s.seal(kindManifest, name[:], content, sha256.Sum256(content))
+	if err != nil {
+		return nil, err
+	}
+	o, err := parse(b)
+	if err != nil {
+		return nil, err
+	}
+	return bytes.Clone(o.seal(b).Head), nil
+}
+
+var errNoKey = errors.New("there is no key to sign with")
 
 // Signs reports whether what Seal signs may be handed out where it is asked for signatures: there
 // is a key, and the list of trusted keys, where there is one, knows it.
@@ -49,38 +68,47 @@ func (s *Store) Asks() bool { return s.opt.Trust.IsSet() }
 // Vet returns nil where the head of a seal, nil where there is none, vouches for the entry of k
 // with this .bin: it is of this tenant and key, of the digest of the .bin, and signed by a key that is
 // trusted now. Where signatures are not asked for, nothing is looked at. The first refusal is logged.
-func (s *Store) Vet(k key.Key, head []byte, bin io.Reader) error {
+func (s *Store) Vet(k key.Key, seal []byte, bin io.Reader) error {
+	return s.vet(kindEntry, nameOf(k), seal, bin)
+}
+
+// VetBlob is Vet of a manifest.
+func (s *Store) VetBlob(name key.Digest, seal, content []byte) error {
+	return s.vet(kindManifest, name[:], seal, bytes.NewReader(content))
+}
+
+func (s *Store) vet(kind string, name, seal []byte, content io.Reader) error {
 	if !s.Asks() {
 		return nil
 	}
-	err := s.vet(k, head, bin)
+	err := s.vouches(kind, name, seal, content)
 	if err != nil {
-		s.warn("what a node cache holds is not trusted", kindEntry, nameOf(k), err)
+		s.warn("what a node cache holds is not trusted", kind, name, err)
 	}
 	return err
 }
 
-func (s *Store) vet(k key.Key, head []byte, bin io.Reader) error {
-	if len(head) == 0 {
+func (s *Store) vouches(kind string, name, seal []byte, content io.Reader) error {
+	if len(seal) == 0 {
 		return fmt.Errorf("%w: there is no signature", trust.ErrUntrusted)
 	}
-	o, err := parseHead(head)
+	o, err := parseHead(seal)
 	switch {
 	case err != nil:
 		return err
 	case o.tenant != s.opt.Tenant:
 		return fmt.Errorf("%w: %w", trust.ErrUntrusted, errTenant)
-	case o.kind != kindEntry || !bytes.Equal(o.name, nameOf(k)):
+	case o.kind != kind || !bytes.Equal(o.name, name):
 		return fmt.Errorf("%w: %w", trust.ErrUntrusted, errName)
 	}
 	if err := o.checkSigner(s.opt.Trust); err != nil {
 		return err
 	}
-	if err := s.seals.verify(o, head); err != nil {
+	if err := s.seals.verify(o, seal); err != nil {
 		return err
 	}
 	h := sha256.New()
-	if _, err := io.CopyBuffer(h, bin, make([]byte, 64<<10)); err != nil {
+	if _, err := io.CopyBuffer(h, content, make([]byte, 64<<10)); err != nil {
 		return fmt.Errorf("%w: %w", trust.ErrUntrusted, err)
 	}
 	if !bytes.Equal(h.Sum(nil), o.content[:]) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/remote"
 	"github.com/kernstash/kernstash/store/remote/remotetest"
@@ -212,5 +213,55 @@ func TestSeal(t *testing.T) {
 		if err := s.Seal(storetest.New(t, "two", 10)); (err == nil) != (tt.o.Sign != nil) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// TestVetBlob: a seal of a manifest vouches for that manifest alone, and is what a remote has of it.
+func TestVetBlob(t *testing.T) {
+	t.Parallel()
+	mine := generate(t)
+	m := new(remotetest.Memory)
+	s := remote.New(m, remote.Options{Tenant: "a", Sign: mine, Trust: trust.Of(public(mine))})
+	name, other, content := key.Digest{1}, key.Digest{2}, []byte("a manifest")
+	if err := s.PutBlob(t.Context(), store.Manifests, name, content); err != nil {
+		t.Fatal(err)
+	}
+	got, seal, err := s.FetchBlob(t.Context(), store.Manifests, name)
+	if err != nil || !bytes.Equal(got, content) {
+		t.Fatalf("%q, %v", got, err)
+	}
+	own, err := s.SealBlob(name, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stranger := remote.New(nil, remote.Options{Tenant: "a", Sign: generate(t)})
+	theirs, err := stranger.SealBlob(name, content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := sealedBy(t, mine, "a", "one")
+	for what, tt := range map[string]struct {
+		name    key.Digest
+		seal    []byte
+		content string
+		good    bool
+	}{
+		"of the remote":   {name, seal, "a manifest", true},
+		"its own":         {name, own, "a manifest", true},
+		"none":            {name, nil, "a manifest", false},
+		"another name":    {other, seal, "a manifest", false},
+		"another content": {name, seal, "a manifesT", false},
+		"a stranger's":    {name, theirs, "a manifest", false},
+		"an entry's":      {entry.Key.Sum, entry.Seal.Head, "a manifest", false},
+	} {
+		if err := s.VetBlob(tt.name, tt.seal, []byte(tt.content)); (err == nil) != tt.good || err != nil && !errors.Is(err, trust.ErrUntrusted) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := remote.New(nil, remote.Options{}).SealBlob(name, content); err == nil {
+		t.Error("without a key")
+	}
+	if _, seal, err := remote.New(m, remote.Options{Tenant: "a"}).FetchBlob(t.Context(), store.Manifests, name); err != nil || !bytes.Equal(seal, m.Object(m.Names()[0])[:len(seal)]) {
+		t.Errorf("%v", err)
 	}
 }
