@@ -30,6 +30,7 @@ func TestSealedSrc(t *testing.T) {
 		"no seal":                       {plain, 0, nil},
 		"a seal":                        {small, 300, nil},
 		"an empty one":                  {encode(0), 0, nil},
+		"none where one is told of":     {small[:len(small)-300], 0, ErrTruncated},
 		"the largest":                   {encode(MaxSeal), MaxSeal, nil},
 		"a larger one":                  {append(encode(MaxSeal), 's'), 0, ErrTruncated},
 		"one that is cut":               {small[:len(small)-1], 299, nil}, // whose signature says so

@@ -42,9 +42,12 @@ func EncodeSrc(r *key.Recipe) ([]byte, error) {
 	return b, nil
 }
 
-// EncodeSealedSrc encodes a recipe with a seal behind it: what says who signed the entry.
+// EncodeSealedSrc encodes a recipe with a seal behind it, if there is one: what says who signed the entry.
 func EncodeSealedSrc(r *key.Recipe, seal []byte) ([]byte, error) {
 	b, err := EncodeSrc(r)
+	if len(seal) == 0 {
+		return b, err
+	}
 	if err == nil && len(seal) > MaxSeal {
 		err = fmt.Errorf("seal of %d bytes: %w", len(seal), ErrEncode)
 	}
@@ -65,9 +68,6 @@ func SrcSeal(src io.ReaderAt, size int64) ([]byte, error) {
 		return nil, err
 	}
 	at := SrcHeaderBytes + recipeBytes(header)
-	if size == at {
-		return nil, nil
-	}
 	b := make([]byte, size-at)
 	_, err := src.ReadAt(b, at)
 	return b, err
@@ -97,7 +97,8 @@ func CheckSrc(b []byte, size int64) error {
 		return malformed("header of %d bytes", n)
 	}
 	n, rest := binary.LittleEndian.Uint64(b[16:]), uint64(size-SrcHeaderBytes)
-	if n > rest || n > MaxSize-SrcHeaderBytes || rest-n > uint64(maxSealOf(b)) {
+	most := uint64(maxSealOf(b))
+	if n > rest || n > MaxSize-SrcHeaderBytes || rest-n > most || rest == n && most > 0 {
 		return ErrTruncated
 	}
 	return nil

@@ -63,12 +63,7 @@ func (w *writer) encode() error {
 	if w.bin, err = format.EncodeBin(w.e.Key, &a); err != nil {
 		return err
 	}
-	var src []byte
-	if seal := w.seal(); seal != nil {
-		src, err = format.EncodeSealedSrc(w.e.Recipe, seal)
-	} else {
-		src, err = format.EncodeSrc(w.e.Recipe)
-	}
+	src, err := format.EncodeSealedSrc(w.e.Recipe, w.seal())
 	if err == nil {
 		err = w.vetEntry()
 	}

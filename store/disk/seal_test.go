@@ -217,3 +217,15 @@ func TestVetManifests(t *testing.T) {
 		t.Errorf("a large seal: %v", err)
 	}
 }
+
+// FuzzSealedManifest: what a file is split into is in it.
+func FuzzSealedManifest(f *testing.F) {
+	f.Add([]byte(sealMagic + "\x03\x00\x00\x00onemanifest"))
+	f.Add([]byte("manifest"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		seal, content := splitSeal(b)
+		if !bytes.HasSuffix(b, content) || seal == nil && len(content) != len(b) || seal != nil && len(seal)+len(content)+len(sealMagic)+4 != len(b) {
+			t.Errorf("%q, %q", seal, content)
+		}
+	})
+}

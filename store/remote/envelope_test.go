@@ -395,6 +395,30 @@ func FuzzEnvelope(f *testing.F) {
 	})
 }
 
+// FuzzSeal: nothing but what was signed vouches for an entry.
+func FuzzSeal(f *testing.F) {
+	e := storetest.New(f, "one", 40)
+	s := New(nil, Options{Tenant: "ours", Sign: keyOf(1), Trust: trust.Of(publicOf(keyOf(1)))})
+	s.nowTime = func() time.Time { return time.Unix(0, 7) } // the fuzzer's processes sign alike
+	if err := s.Seal(e); err != nil {
+		f.Fatal(err)
+	}
+	b, err := format.EncodeBin(e.Key, e.Artifact)
+	if err != nil {
+		f.Fatal(err)
+	}
+	bin := joined(b.Parts...)
+	f.Add(e.Seal.Head)
+	f.Add(e.Seal.Head[:len(e.Seal.Head)-96])
+	f.Add([]byte(magic))
+	f.Fuzz(func(t *testing.T, head []byte) {
+		if err := s.Vet(e.Key, head, bytes.NewReader(bin)); (err == nil) != bytes.Equal(head, e.Seal.Head) {
+			t.Errorf("%v", err)
+		}
+		_, _ = Signer(head)
+	})
+}
+
 // BenchmarkOpen is what a hit of 50 KB costs once its object is there, beside what it cannot do without.
 func BenchmarkOpen(b *testing.B) {
 	e := storetest.New(b, "one", 50_000)
