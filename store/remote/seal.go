@@ -138,7 +138,7 @@ func (s *Store) sealed(e *store.Entry) ([]byte, error) {
 		err = o.checkSigner(s.opt.Trust)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("the signature under which it came: %w", err)
+		return nil, fmt.Errorf("%w: the signature under which it came: %w", store.ErrInvalid, err)
 	}
 	if e.Seal.Payload == nil || o.tenant != s.opt.Tenant || o.key() != e.Key {
 		return nil, nil
