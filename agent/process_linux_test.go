@@ -152,10 +152,9 @@ func beFlood(a asked) error {
 					if first {
 						fmt.Println("connected")
 					}
-					_, _ = io.Copy(io.Discard, c)
+					time.Sleep(100 * time.Millisecond) // and does not hear that it is refused
 					c.Close()
 				}
-				time.Sleep(20 * time.Millisecond)
 			}
 		})
 	}
