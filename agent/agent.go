@@ -26,7 +26,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
@@ -37,6 +39,16 @@ type Store interface {
 	store.Store
 	store.Locker
 	store.Blobs
+}
+
+// Signer signs what users of a tenant hand over, and says what of the node cache may be handed
+// out. That of package store/remote is one.
+type Signer interface {
+	disk.Vetter
+	Asks() bool                // reports whether signatures are asked for
+	Signs() bool               // reports whether what is signed is let pass
+	Seal(e *store.Entry) error // signs an entry
+	SealBlob(manifest key.Digest, content []byte) (seal []byte, err error)
 }
 
 // Tenant is a set of users that share entries.
@@ -62,6 +74,10 @@ type Options struct {
 	// remote.
 	Open func(t Tenant, near *disk.Store, to stats.Recorder) (s Store, end func(context.Context), err error)
 
+	// Signer returns who signs for a tenant, and is called before Open. Nil, or that it returns nil:
+	// the node cache is without signatures.
+	Signer func(Tenant) (Signer, error)
+
 	Log     *slog.Logger // may be nil
 	Version string       // of the program, for Status
 	limits  limits
@@ -69,18 +85,20 @@ type Options struct {
 
 // limits bound what clients can take from the server.
 type limits struct {
-	conns, connsPerUser int           // that are answered at a time
+	conns, connsPerUser int           // that are answered at a time; of several tenants each has half of them
+	strangers           int           // connections of users of no tenant, who are told so
 	locksPerUser        int           // that are held
-	memory              int64         // bytes of bodies, all clients together
+	memory              int64         // bytes of bodies, all clients together; a user has half of it
 	head, body          time.Duration // for a client to send, or take, each
 	fetch               time.Duration // of one that nobody waits for any more
+	fetches             int           // that are under way for a tenant
 }
 
 func defaults(l limits) limits {
 	return limits{
 		conns: cmp.Or(l.conns, 512), connsPerUser: cmp.Or(l.connsPerUser, 128), locksPerUser: cmp.Or(l.locksPerUser, 256),
 		memory: cmp.Or(l.memory, 2<<30), head: cmp.Or(l.head, 2*time.Second), body: cmp.Or(l.body, 20*time.Second),
-		fetch: cmp.Or(l.fetch, 30*time.Second),
+		fetch: cmp.Or(l.fetch, 30*time.Second), fetches: cmp.Or(l.fetches, 1024), strangers: cmp.Or(l.strangers, 16),
 	}
 }
 
@@ -91,25 +109,31 @@ type Server struct {
 	began   time.Time
 	memory  atomic.Int64 // that bodies take
 
-	stop  context.Context // ends with Shutdown
-	ended context.CancelFunc
-	conns sync.WaitGroup
+	stop    context.Context // ends with Shutdown
+	ended   context.CancelFunc
+	answers sync.WaitGroup
+
+	warnings warnings
 
 	mu       sync.Mutex
 	users    map[uint32]*taken
+	conns    map[*tenant]int // that are answered; nil: of strangers
 	open     map[*net.UnixConn]struct{}
 	listener net.Listener
 }
 
 // taken is what a user has taken.
-type taken struct{ conns, locks int }
+type taken struct {
+	conns, locks int
+	memory       int64
+}
 
 // New opens the stores of all tenants. It touches no remote.
 func New(o Options) (*Server, error) {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.MaxPut = cmp.Or(o.MaxPut, 1<<30)
 	o.limits = defaults(o.limits)
-	s := &Server{o: o, began: time.Now(), users: make(map[uint32]*taken), open: make(map[*net.UnixConn]struct{})}
+	s := &Server{o: o, began: time.Now(), users: make(map[uint32]*taken), conns: make(map[*tenant]int), open: make(map[*net.UnixConn]struct{})}
 	s.stop, s.ended = context.WithCancel(context.Background())
 	for _, t := range o.Tenants {
 		opened, err := s.openTenant(t)
@@ -133,8 +157,21 @@ func (s *Server) openTenant(of Tenant) (*tenant, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	t := &tenant{Tenant: of, fetches: make(map[string]*fetch), limit: s.o.limits.fetch}
-	t.near = disk.New(disk.Options{Dir: dir, MaxSize: s.o.MaxSize, Policy: disk.Cost, Recorder: &t.counts, Trace: s.o.Log.With("tenant", of.Name)})
+	t := &tenant{Tenant: of, fetches: make(map[string]*fetch), limit: s.o.limits.fetch, most: s.o.limits.fetches}
+	o := disk.Options{Dir: dir, MaxSize: s.o.MaxSize, Policy: disk.Cost, Recorder: &t.counts, Trace: s.o.Log.With("tenant", of.Name)}
+	if s.o.Signer != nil {
+		signer, err := s.o.Signer(of)
+		if err != nil {
+			return nil, err
+		}
+		if t.signer = signer; signer != nil {
+			o.Vetter = signer
+		}
+	}
+	if of.Write && !t.writes() {
+		s.o.Log.Warn("signatures are asked for, and there is no trusted key to sign with: nothing is taken from applications", "tenant", of.Name)
+	}
+	t.near = disk.New(o)
 	if st := t.near.Status(); !st.On {
 		return nil, errors.New(st.Reason)
 	}
@@ -181,14 +218,14 @@ func (s *Server) Serve(l *net.UnixListener) error {
 		full := len(s.open) >= s.o.limits.conns || s.stop.Err() != nil
 		if !full {
 			s.open[c] = struct{}{}
-			s.conns.Add(1)
+			s.answers.Add(1)
 		}
 		s.mu.Unlock()
 		if full {
 			c.Close()
 			continue
 		}
-		go s.handle(c)
+		s.admit(c) // here: whoever may not has no place for longer
 	}
 }
 
@@ -209,7 +246,7 @@ func (s *Server) Shutdown(ctx context.Context) {
 	s.mu.Unlock()
 	// Most of the time is for uploads.
 	answers, cancel := context.WithTimeout(ctx, shutdownConns)
-	wait(answers, s.conns.Wait)
+	wait(answers, s.answers.Wait)
 	cancel()
 	s.mu.Lock()
 	for c := range s.open {
@@ -243,8 +280,10 @@ func wait(ctx context.Context, f func()) {
 
 // tenantOf returns the tenant of a peer; nil: it has none.
 func (s *Server) tenantOf(p peer) *tenant {
+	// In a user namespace whoever is not in it has one number for all.
+	known := !safefs.IsAnybody(p.uid)
 	for _, t := range s.tenants {
-		if t.Anyone && p.uid != 0 || slices.Contains(t.UIDs, p.uid) || slices.ContainsFunc(p.gids, func(gid uint32) bool { return slices.Contains(t.GIDs, gid) }) {
+		if t.Anyone && p.uid != 0 || known && slices.Contains(t.UIDs, p.uid) || known && slices.ContainsFunc(p.gids, func(gid uint32) bool { return slices.Contains(t.GIDs, gid) }) {
 			return t
 		}
 	}
@@ -276,6 +315,8 @@ type TenantStatus struct {
 	Hits     int64  `json:"hits"`   // of gets, served from the node cache
 	Fetched  int64  `json:"remote"` // of gets, served from a remote
 	Puts     int64  `json:"puts"`
+
+	Untrusted int64 `json:"untrusted"` // of gets, that the node cache had, without a signature that counts now
 
 	Remote map[string]int64 `json:"remote_counts,omitempty"` // by the names of package stats
 }

@@ -30,38 +30,56 @@ type session struct {
 	took int64 // bytes of memory
 }
 
-// errBusy says that the server has no room now.
-var errBusy = errors.New("busy")
+// admit finds out who connected, and has it answered if it may take one more connection.
+func (s *Server) admit(c *net.UnixConn) {
+	x := &session{s: s, c: c}
+	var err error
+	x.peer, err = peerOf(c)
+	x.writeFor(s.o.limits.body)
+	if err == nil {
+		x.t = s.tenantOf(x.peer)
+	} else {
+		s.warnings.warn(s.o.Log, "peer not known", "error", err.Error())
+	}
+	leave, ok := func() {}, false
+	if err == nil {
+		leave, ok = s.enter(x.peer, x.t)
+	}
+	if !ok {
+		if err == nil {
+			x.answer(protocol.Busy, 0, nil) // which the socket has room for
+		}
+		s.end(x)
+		return
+	}
+	go func() {
+		defer s.end(x)
+		defer leave()
+		x.handle()
+	}()
+}
+
+// end ends a connection.
+func (s *Server) end(x *session) {
+	x.release()
+	s.mu.Lock()
+	delete(s.open, x.c)
+	s.mu.Unlock()
+	x.c.Close()
+	s.answers.Done()
+}
 
 // handle answers one connection. A panic ends it alone.
-func (s *Server) handle(c *net.UnixConn) {
-	x := &session{s: s, c: c}
-	defer s.conns.Done()
+func (x *session) handle() {
+	s, c := x.s, x.c
 	defer func() {
 		if v := recover(); v != nil {
 			s.o.Log.Error("panic in a request", "uid", x.peer.uid, "panic", fmt.Sprint(v))
 		}
-		s.memory.Add(-x.took)
-		s.mu.Lock()
-		delete(s.open, c)
-		s.mu.Unlock()
-		c.Close()
 	}()
-	var err error
-	if x.peer, err = peerOf(c); err != nil {
-		s.o.Log.Warn("peer not known", "error", err.Error())
-		return
-	}
 	x.readFor(s.o.limits.head)
-	x.writeFor(s.o.limits.body)
-	leave, ok := s.enter(x.peer.uid)
-	if !ok {
-		x.answer(protocol.Busy, 0, nil)
-		return
-	}
-	defer leave()
-	if x.t = s.tenantOf(x.peer); x.t == nil && !x.peer.owner() {
-		s.o.Log.Warn("refused", "uid", x.peer.uid, "pid", x.peer.pid)
+	if x.t == nil && !x.peer.owner() {
+		s.warnings.warn(s.o.Log, "refused", "uid", x.peer.uid, "pid", x.peer.pid)
 		x.refuse(fmt.Errorf("user %d is of no tenant of this agent", x.peer.uid))
 		x.drain()
 		return
@@ -106,30 +124,61 @@ func (x *session) drain() {
 	_, _ = io.Copy(io.Discard, x.c)
 }
 
-// enter counts a connection of a user.
-func (s *Server) enter(uid uint32) (leave func(), ok bool) {
-	return s.take(uid, func(u *taken) *int { return &u.conns }, s.o.limits.connsPerUser)
-}
-
-func (s *Server) take(uid uint32, of func(*taken) *int, limit int) (give func(), ok bool) {
+// enter counts a connection of a user, and of its tenant. No tenant, and nobody of none, keeps others from being answered.
+func (s *Server) enter(p peer, t *tenant) (leave func(), ok bool) {
+	most := s.o.limits.conns
+	switch {
+	case t == nil && !p.owner():
+		most = s.o.limits.strangers
+	case t != nil && len(s.tenants) > 1:
+		most /= 2
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	u := s.users[uid]
-	if u == nil {
-		u = new(taken)
-		s.users[uid] = u
+	if s.conns[t] >= most {
+		return nil, false
 	}
+	give, ok := s.take(p.uid, func(u *taken) *int { return &u.conns }, s.o.limits.connsPerUser)
+	if !ok {
+		return nil, false
+	}
+	s.conns[t]++
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.conns[t]--
+		give()
+	}, true
+}
+
+// take counts something that a user takes, unless that is more than a limit. s.mu is held, as when it is given back.
+func (s *Server) take(uid uint32, of func(*taken) *int, limit int) (give func(), ok bool) {
+	u := s.user(uid)
 	if *of(u) >= limit {
 		return nil, false
 	}
 	*of(u)++
 	return func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		if *of(u)--; *u == (taken{}) {
-			delete(s.users, uid)
-		}
+		*of(u)--
+		s.forget(uid)
 	}, true
+}
+
+// user returns what a user has taken; s.mu is held.
+func (s *Server) user(uid uint32) *taken {
+	u := s.users[uid]
+	if u == nil {
+		u = new(taken)
+		s.users[uid] = u
+	}
+	return u
+}
+
+// forget forgets a user who has taken nothing; s.mu is held.
+func (s *Server) forget(uid uint32) {
+	if u := s.users[uid]; u != nil && *u == (taken{}) {
+		delete(s.users, uid)
+	}
 }
 
 func (x *session) readFor(d time.Duration) {
@@ -140,14 +189,32 @@ func (x *session) readFor(d time.Duration) {
 }
 func (x *session) writeFor(d time.Duration) { _ = x.c.SetWriteDeadline(time.Now().Add(d)) }
 
-// reserve takes memory from what all clients have together.
+// reserve takes memory from what all clients have together, of which one user has half.
 func (x *session) reserve(n int64) error {
-	if x.s.memory.Add(n) > x.s.o.limits.memory {
-		x.s.memory.Add(-n)
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	u, most := x.s.user(x.peer.uid), x.s.o.limits.memory
+	if u.memory+n > most/2 || x.s.memory.Load()+n > most {
+		x.s.forget(x.peer.uid)
 		return errBusy
 	}
+	u.memory += n
+	x.s.memory.Add(n)
 	x.took += n
 	return nil
+}
+
+// release gives back what the session has reserved.
+func (x *session) release() {
+	if x.took == 0 {
+		return
+	}
+	x.s.mu.Lock()
+	defer x.s.mu.Unlock()
+	x.s.user(x.peer.uid).memory -= x.took
+	x.s.memory.Add(-x.took)
+	x.took = 0
+	x.s.forget(x.peer.uid)
 }
 
 // read reads a body, and takes memory as it comes: at most twice what has come.
@@ -208,23 +275,28 @@ func (x *session) ofKey(ctx context.Context, op protocol.Op, k key.Key) {
 }
 
 func (x *session) mayWrite() bool {
-	if !x.t.Write {
+	may := x.t.writes()
+	if !may {
 		x.refuse(fmt.Errorf("tenant %s is read-only", x.t.Name))
 	}
-	return x.t.Write
+	return may
 }
 
 // get sends the open file of an entry, or what was fetched.
 func (x *session) get(ctx context.Context, k key.Key, checked bool) {
 	x.t.gets.Add(1)
 	if !checked {
-		if f, _, err := x.t.near.Open(ctx, k); err == nil {
+		f, _, err := x.t.near.Open(ctx, k)
+		if err == nil {
 			defer f.Close()
 			x.t.hits.Add(1)
 			head := protocol.Answer{Status: protocol.Descriptor}.Append(nil)
 			x.writeFor(x.s.o.limits.head)
 			_, _, _ = x.c.WriteMsgUnix(head, unix.UnixRights(f.FD()), nil)
 			return
+		}
+		if reasonOf(err) == reason.MissUntrusted {
+			x.t.untrusted.Add(1) // it is looked for farther away
 		}
 	}
 	e, err := x.t.get(ctx, k)
@@ -247,11 +319,14 @@ func (x *session) get(ctx context.Context, k key.Key, checked bool) {
 
 // miss answers with the reason of a failed Get.
 func (x *session) miss(err error) {
-	why := reason.MissRemote // it took too long
+	x.answer(protocol.Miss, uint32(reasonOf(err)), nil)
+}
+
+func reasonOf(err error) reason.Reason {
 	if miss, ok := errors.AsType[*store.MissError](err); ok {
-		why = miss.Reason
+		return miss.Reason
 	}
-	x.answer(protocol.Miss, uint32(why), nil)
+	return reason.MissRemote // it took too long
 }
 
 // put stores what a client hands over, if it is what it says.
@@ -261,9 +336,19 @@ func (x *session) put(ctx context.Context, body []byte) {
 	}
 	e, err := checkEntry(body)
 	if err != nil {
-		x.s.o.Log.Warn("bad entry handed over", "uid", x.peer.uid, "pid", x.peer.pid, "error", err.Error())
+		x.s.warnings.warn(x.s.o.Log, "bad entry handed over", "uid", x.peer.uid, "pid", x.peer.pid, "error", err.Error())
 		x.refuse(err)
 		return
+	}
+	if s := x.t.signer; s != nil && s.Signs() {
+		err := x.reserve(int64(len(body))) // for what is compressed
+		if err == nil {
+			err = s.Seal(e)
+		}
+		if err != nil {
+			x.fail(err)
+			return
+		}
 	}
 	res, err := x.t.store.Put(ctx, e)
 	if err == nil {
@@ -287,6 +372,9 @@ func checkEntry(body []byte) (*store.Entry, error) {
 	r, err := format.DecodeSrc(src)
 	if err != nil {
 		return nil, fmt.Errorf("recipe: %w", err)
+	}
+	if a.Created.IsZero() {
+		a.Created = time.Now()
 	}
 	e := &store.Entry{Key: h.Key, Recipe: r, Artifact: a}
 	return e, format.CheckEntry(e)
@@ -314,7 +402,17 @@ func (x *session) manifest(ctx context.Context, op protocol.Op, body []byte) {
 		x.refuse(err)
 		return
 	}
-	x.done(0, x.t.store.PutBlob(ctx, store.Manifests, name, content))
+	if s := x.t.signer; s != nil && s.Signs() {
+		seal, err := s.SealBlob(name, content)
+		if err == nil {
+			err = x.t.near.PutSealedBlob(ctx, store.Manifests, name, content, seal)
+		}
+		if err != nil {
+			x.fail(err)
+			return
+		}
+	}
+	x.done(0, x.t.store.PutBlob(ctx, store.Manifests, name, content)) // which finds it near, and has it uploaded
 }
 
 // lockCheck is how often it is looked whether who holds a lock is alive: a child that it
@@ -323,13 +421,19 @@ const lockCheck = time.Second
 
 // lock takes a lock, and keeps it as long as the connection and the process live.
 func (x *session) lock(ctx context.Context, k key.Key) {
+	x.s.mu.Lock()
 	give, ok := x.s.take(x.peer.uid, func(u *taken) *int { return &u.locks }, x.s.o.limits.locksPerUser)
+	x.s.mu.Unlock()
 	if !ok {
 		x.answer(protocol.Busy, 0, nil)
 		return
 	}
-	defer give()
-	alive, closeProcess := watchProcess(x.peer.pid)
+	defer func() {
+		x.s.mu.Lock()
+		defer x.s.mu.Unlock()
+		give()
+	}()
+	alive, closeProcess := x.watchProcess()
 	defer closeProcess()
 	unlock, err := x.t.store.Lock(ctx, k, 0)
 	if errors.Is(err, store.ErrLocked) {
@@ -365,10 +469,16 @@ func (x *session) fail(err error) {
 		x.answer(protocol.TooLarge, 0, nil)
 	case errors.Is(err, errBusy), errors.Is(err, store.ErrDropped), errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		x.answer(protocol.Busy, 0, nil)
-	default:
+	case errors.Is(err, protocol.ErrMalformed):
 		x.refuse(err)
+	default: // the log may say where the agent's files and remotes are
+		x.s.warnings.warn(x.s.o.Log, "not done", "uid", x.peer.uid, "error", err.Error())
+		x.refuse(errNotDone)
 	}
 }
+
+// errNotDone is what clients are told of trouble of the agent's own.
+var errNotDone = errors.New("the agent could not do it; its log says why")
 
 func (x *session) refuse(err error) {
 	text := err.Error()

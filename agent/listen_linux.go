@@ -25,11 +25,7 @@ func Listen(path string, everybody bool) (*net.UnixListener, error) {
 		perm = 0o755
 	}
 	if _, err := os.Lstat(dir); errors.Is(err, fs.ErrNotExist) {
-		err = os.MkdirAll(dir, perm)
-		if err == nil {
-			err = os.Chmod(dir, perm) // whatever the umask took
-		}
-		if err != nil {
+		if err := makeDirectory(dir, perm); err != nil {
 			return nil, fmt.Errorf("make the socket's directory: %w", err)
 		}
 	}
@@ -46,6 +42,26 @@ func Listen(path string, everybody bool) (*net.UnixListener, error) {
 		return nil, fmt.Errorf("listen at %s: %w", path, err)
 	}
 	return l, nil
+}
+
+// makeDirectory makes a directory of this mode, whatever the umask takes. What is there by now stays as it is: a link that
+// somebody has put there would lead to another directory of ours.
+func makeDirectory(dir string, perm fs.FileMode) error {
+	if err := os.MkdirAll(filepath.Dir(dir), perm); err != nil {
+		return err
+	}
+	if err := os.Mkdir(dir, perm); err != nil {
+		if errors.Is(err, fs.ErrExist) {
+			return nil
+		}
+		return err
+	}
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	return unix.Fchmod(fd, uint32(perm))
 }
 
 func bind(path string, everybody bool) (*net.UnixListener, error) {

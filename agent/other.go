@@ -29,8 +29,8 @@ func Activated() (*net.UnixListener, error) { return nil, nil }
 // Notify does nothing.
 func Notify(string) {}
 
-func (s *Server) handle(c *net.UnixConn) {
-	defer s.conns.Done()
+func (s *Server) admit(c *net.UnixConn) {
+	defer s.answers.Done()
 	c.Close()
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -53,11 +53,18 @@ func peerAt(fd int) (peer, error) {
 	return p, nil
 }
 
-// watchProcess returns what says whether a process lives, as far as that can be told.
-func watchProcess(pid int32) (alive func() bool, end func()) {
-	fd, err := -1, error(nil)
-	if pid > 0 {
-		fd, err = unix.PidfdOpen(int(pid), 0)
+// watchProcess returns what says whether the process that connected lives, as far as that can be told.
+func (x *session) watchProcess() (alive func() bool, end func()) {
+	fd, err := -1, error(unix.ENOSYS)
+	if raw, e := x.c.SyscallConn(); e == nil {
+		// Of that process itself: its number may be another one's by now. Since Linux 6.5.
+		_ = raw.Control(func(c uintptr) { fd, err = unix.GetsockoptInt(int(c), unix.SOL_SOCKET, unix.SO_PEERPIDFD) })
+	}
+	if err == unix.EINVAL || err == unix.ESRCH { // it has ended
+		return func() bool { return false }, func() {}
+	}
+	if err != nil && x.peer.pid > 0 {
+		fd, err = unix.PidfdOpen(int(x.peer.pid), 0)
 	}
 	if fd < 0 || err != nil {
 		return func() bool { return true }, func() {}

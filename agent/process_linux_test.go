@@ -38,7 +38,7 @@ type asked struct {
 	Hold        bool     // a lock, until standard input ends
 }
 
-var roles = map[string]func(asked) error{"agent": beAgent, "user": beUser, "parent": beParent}
+var roles = map[string]func(asked) error{"agent": beAgent, "user": beUser, "parent": beParent, "flood": beFlood}
 
 func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVar); role != "" {
@@ -140,8 +140,30 @@ func beParent(a asked) error {
 	select {}
 }
 
+// beFlood opens connections, says nothing, and opens others when they end.
+func beFlood(a asked) error {
+	const many = 64
+	var all sync.WaitGroup
+	for range many {
+		all.Go(func() {
+			for first := true; ; first = false {
+				c, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: a.Socket, Net: "unix"})
+				if err == nil {
+					if first {
+						fmt.Println("connected")
+					}
+					time.Sleep(100 * time.Millisecond) // and does not hear that it is refused
+					c.Close()
+				}
+			}
+		})
+	}
+	all.Wait()
+	return nil
+}
+
 // process starts this binary in a role; uid 0 is the own user.
-func process(t testing.TB, role string, uid uint32, a asked) (*exec.Cmd, *bufio.Reader, io.WriteCloser) {
+func process(t testing.TB, role string, uid uint32, a asked, change ...func(*exec.Cmd)) (*exec.Cmd, *bufio.Reader, io.WriteCloser) {
 	t.Helper()
 	program := os.Args[0]
 	if uid != 0 {
@@ -154,6 +176,9 @@ func process(t testing.TB, role string, uid uint32, a asked) (*exec.Cmd, *bufio.
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: uid}}
 	}
 	c.Stderr = os.Stderr
+	for _, f := range change {
+		f(c)
+	}
 	in, err := c.StdinPipe()
 	must(t, err)
 	out, err := c.StdoutPipe()

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -17,16 +18,26 @@ import (
 type tenant struct {
 	Tenant
 	near   *disk.Store
+	signer Signer // nil: the node cache is without signatures
 	store  Store
 	end    func(context.Context)
 	counts stats.Counters
 	limit  time.Duration // of a fetch
+	most   int           // fetches that are under way
 
-	gets, hits, fetched, puts atomic.Int64
+	gets, hits, fetched, puts, untrusted atomic.Int64
 
 	mu      sync.Mutex
 	fetches map[string]*fetch // under way
 }
+
+// writes reports whether users may hand entries over: what could not be signed would be of no use.
+func (t *tenant) writes() bool {
+	return t.Write && (t.signer == nil || !t.signer.Asks() || t.signer.Signs())
+}
+
+// errBusy says that the server has no room now.
+var errBusy = errors.New("busy")
 
 // fetch is one that all who ask for the same meanwhile wait for.
 type fetch struct {
@@ -54,6 +65,10 @@ func (t *tenant) manifest(ctx context.Context, name key.Digest) ([]byte, error) 
 func (t *tenant) once(ctx context.Context, name string, do func(context.Context, *fetch)) *fetch {
 	t.mu.Lock()
 	f, under := t.fetches[name]
+	if !under && len(t.fetches) >= t.most {
+		t.mu.Unlock()
+		return &fetch{err: errBusy}
+	}
 	if !under {
 		f = &fetch{done: make(chan struct{})}
 		t.fetches[name] = f
@@ -84,8 +99,8 @@ func (t *tenant) once(ctx context.Context, name string, do func(context.Context,
 func (t *tenant) status(owner bool) TenantStatus {
 	d := t.near.Status()
 	st := TenantStatus{
-		Name: t.Name, Write: t.Write, Entries: d.Entries, Bytes: d.Bytes, MaxBytes: d.MaxSize,
-		Gets: t.gets.Load(), Hits: t.hits.Load(), Fetched: t.fetched.Load(), Puts: t.puts.Load(), Remote: make(map[string]int64),
+		Name: t.Name, Write: t.writes(), Entries: d.Entries, Bytes: d.Bytes, MaxBytes: d.MaxSize,
+		Gets: t.gets.Load(), Hits: t.hits.Load(), Fetched: t.fetched.Load(), Puts: t.puts.Load(), Untrusted: t.untrusted.Load(), Remote: make(map[string]int64),
 	}
 	if owner {
 		st.Dir = d.Dir

@@ -19,10 +19,20 @@ type Entry struct {
 	// not stored.
 	From string
 
+	// Seal says who vouches for the entry, where somebody does. A store that keeps entries as files
+	// keeps its head with them. Get may leave it out.
+	Seal *Seal
+
 	// Headers are the contents of header files that the recipe names, by digest, as far as
 	// who puts the entry has them. Each is kept once for all entries. An entry is whole
 	// without them; only building it again needs them.
 	Headers map[key.Digest][]byte
+}
+
+// Seal is a signed object of package store/remote in two parts.
+type Seal struct {
+	Head    []byte // all but the payload: what was signed, by whom, and the signature
+	Payload []byte // nil where only the head was kept
 }
 
 // Artifact is what a build made: bytes that belong to no context and can

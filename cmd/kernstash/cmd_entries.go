@@ -10,6 +10,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/rebuild"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/trusts"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker"
 )
@@ -180,18 +181,33 @@ over the setting frameworks-max-size.` +
 
 func clearCommand(a *cli.App) *cobra.Command {
 	var yes bool
+	var signedBy []string
 	cmd := &cobra.Command{
 		Use:   "clear",
 		Short: "Remove every entry",
 		Long: `Remove every entry of the cache, and what frameworks keep there in their own
 caches. Statistics stay, and so does what is not kernstash's. Programs that run keep what they have; nothing breaks.
 
+--signed-by removes only what 'remote pull', or an agent, stored with the signature of a key, which its
+fingerprint or a file with the public key names: after it was revoked.
+
 On a terminal it asks first; elsewhere it wants --yes.` +
 			exits("the cache is empty, or was not to be cleared after all", "it could not be cleared", "neither asked nor told to"),
 		Example: `  kernstash clear
-  kernstash clear --yes --dir /tmp/stash`,
-		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.Clear(ctx, c, yes) }),
+  kernstash clear --yes --dir /tmp/stash
+  kernstash clear --signed-by lost.pub.pem`,
+		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error {
+			if len(signedBy) == 0 {
+				return entries.Clear(ctx, c, yes)
+			}
+			keys, err := trusts.Fingerprints("clear --signed-by", signedBy)
+			if err != nil {
+				return err
+			}
+			return entries.ClearSignedBy(ctx, c, keys, yes)
+		}),
 	}
+	cmd.Flags().StringArrayVar(&signedBy, "signed-by", nil, "only what this `key` signed; may be repeated")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }

@@ -194,6 +194,14 @@ func TestDocumentDescribesSrcAndKeys(t *testing.T) {
 	if m := string(c.take(8)); m != "kstsrc\r\n" {
 		t.Errorf("magic %q", m)
 	}
+	seal := []byte("a seal")
+	sealed, err := EncodeSealedSrc(rec, seal)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := bytes.Join([][]byte{file[:8], {4, 1, 0, 0}, file[12:], seal}, nil); !bytes.Equal(sealed, want) {
+		t.Errorf("with a seal it is\n%x, the document\n%x", sealed, want)
+	}
 	version, header, r, sum := c.u32(), c.u32(), c.u64(), c.take(32)
 	if version != 4 || header != 56 || uint64(len(file)) != 56+r || !bytes.Equal(sum, sha(file[56:])) {
 		t.Errorf("version %d, header %d, recipe %d, file %d", version, header, r, len(file))

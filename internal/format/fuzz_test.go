@@ -61,17 +61,27 @@ func FuzzSrc(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Add(whole)
+	sealed, err := EncodeSealedSrc(testRecipe(f), []byte("a seal"))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(sealed)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		b = bytes.Clone(b)
 		if len(b) > SrcHeaderBytes {
-			sum := sha256.Sum256(b[SrcHeaderBytes:])
+			n := min(binary.LittleEndian.Uint64(b[16:]), uint64(len(b)-SrcHeaderBytes))
+			sum := sha256.Sum256(b[SrcHeaderBytes:][:n])
 			copy(b[24:], sum[:])
 		}
 		rec, err := DecodeSrc(b)
 		if err != nil {
 			return
 		}
-		if again, err := EncodeSrc(rec); err != nil || !bytes.Equal(again, b) {
+		seal, err := SrcSeal(bytes.NewReader(b), int64(len(b)))
+		if err != nil {
+			t.Errorf("its seal: %v", err)
+		}
+		if again, err := EncodeSealedSrc(rec, seal); err != nil || !bytes.Equal(again, b) {
 			t.Error("another encoding of the same recipe was accepted")
 		}
 	})

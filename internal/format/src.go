@@ -17,6 +17,12 @@ const (
 
 	// SrcHeaderBytes is the length of the header of a .src.
 	SrcHeaderBytes = 56
+
+	// sealedVersion is that of a .src behind whose recipe a seal stands. Those who know no seals leave it alone.
+	sealedVersion = Version | 1<<8
+
+	// MaxSeal bounds a seal.
+	MaxSeal = 8 << 10
 )
 
 // EncodeSrc encodes a recipe.
@@ -36,10 +42,52 @@ func EncodeSrc(r *key.Recipe) ([]byte, error) {
 	return b, nil
 }
 
+// EncodeSealedSrc encodes a recipe with a seal behind it, if there is one: what says who signed the entry.
+func EncodeSealedSrc(r *key.Recipe, seal []byte) ([]byte, error) {
+	b, err := EncodeSrc(r)
+	if len(seal) == 0 {
+		return b, err
+	}
+	if err == nil && len(seal) > MaxSeal {
+		err = fmt.Errorf("seal of %d bytes: %w", len(seal), ErrEncode)
+	}
+	if err != nil {
+		return nil, err
+	}
+	binary.LittleEndian.PutUint32(b[8:], sealedVersion)
+	return append(b, seal...), nil
+}
+
+// SrcSeal reads the seal of a .src of size bytes; nil: there is none.
+func SrcSeal(src io.ReaderAt, size int64) ([]byte, error) {
+	header := make([]byte, min(size, SrcHeaderBytes))
+	if _, err := src.ReadAt(header, 0); err != nil {
+		return nil, err
+	}
+	if err := CheckSrc(header, size); err != nil || maxSealOf(header) == 0 {
+		return nil, err
+	}
+	at := SrcHeaderBytes + recipeBytes(header)
+	b := make([]byte, size-at)
+	_, err := src.ReadAt(b, at)
+	return b, err
+}
+
+// maxSealOf returns how many bytes of a seal may stand behind a recipe.
+func maxSealOf(header []byte) int64 {
+	if binary.LittleEndian.Uint32(header[8:]) == sealedVersion {
+		return MaxSeal
+	}
+	return 0
+}
+
+// recipeBytes returns the length of the recipe that a header which was checked tells.
+func recipeBytes(header []byte) int64 { return int64(binary.LittleEndian.Uint64(header[16:])) }
+
 // CheckSrc checks the first bytes of a .src of size bytes, at least its header
 // where there is one: all but the digest.
 func CheckSrc(b []byte, size int64) error {
-	if err := checkPrefix(b, srcMagic); err != nil {
+	if err := checkSrcPrefix(b); err != nil {
 		return err
 	}
 	if len(b) < SrcHeaderBytes {
@@ -48,11 +96,20 @@ func CheckSrc(b []byte, size int64) error {
 	if n := binary.LittleEndian.Uint32(b[12:]); n != SrcHeaderBytes {
 		return malformed("header of %d bytes", n)
 	}
-	n := binary.LittleEndian.Uint64(b[16:])
-	if size > MaxSize || n != uint64(size-SrcHeaderBytes) {
+	n, rest := binary.LittleEndian.Uint64(b[16:]), uint64(size-SrcHeaderBytes)
+	most := uint64(maxSealOf(b))
+	if n > rest || n > MaxSize-SrcHeaderBytes || rest-n > most || rest == n && most > 0 {
 		return ErrTruncated
 	}
 	return nil
+}
+
+func checkSrcPrefix(b []byte) error {
+	err := checkPrefix(b, srcMagic)
+	if errors.Is(err, ErrVersion) && len(b) >= 12 && binary.LittleEndian.Uint32(b[8:]) == sealedVersion {
+		return nil
+	}
+	return err
 }
 
 // SrcStart is how many bytes of a .src tell its versions.
@@ -61,18 +118,18 @@ const SrcStart = 128
 // OlderSrc reports whether a .src that starts with b is of an older version, by its
 // format or by its key schema.
 func OlderSrc(b []byte) bool {
-	if err := checkPrefix(b, srcMagic); err != nil || len(b) < SrcHeaderBytes {
+	if err := checkSrcPrefix(b); err != nil || len(b) < SrcHeaderBytes {
 		return errors.Is(err, ErrOlder)
 	}
 	schema, ok := key.RecipeSchema(b[SrcHeaderBytes:])
 	return ok && schema < key.Schema
 }
 
-// CheckSrcDigest reads a recipe to its end and checks it against the digest in
-// its header, which [CheckSrc] was content with.
+// CheckSrcDigest reads a recipe and checks it against the digest in its header, which
+// [CheckSrc] was content with. What stands behind the recipe is not read.
 func CheckSrcDigest(header []byte, recipe io.Reader) error {
 	h := sha256.New()
-	if _, err := io.CopyBuffer(h, recipe, make([]byte, 64<<10)); err != nil {
+	if _, err := io.CopyBuffer(h, io.LimitReader(recipe, recipeBytes(header)), make([]byte, 64<<10)); err != nil {
 		return err
 	}
 	if !bytes.Equal(h.Sum(nil), header[24:SrcHeaderBytes]) {
@@ -86,7 +143,7 @@ func DecodeSrc(b []byte) (*key.Recipe, error) {
 	if err := CheckSrc(b, int64(len(b))); err != nil {
 		return nil, err
 	}
-	body := b[SrcHeaderBytes:]
+	body := b[SrcHeaderBytes:][:recipeBytes(b)]
 	if err := CheckSrcDigest(b, bytes.NewReader(body)); err != nil {
 		return nil, err
 	}

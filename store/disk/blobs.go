@@ -30,7 +30,11 @@ func (s *Store) GetBlob(ctx context.Context, kind store.Kind, name key.Digest) (
 	path := shared.Blob(kind, name).Path()
 	err = s.at.Look(ctx, func(r *rootdir.Root) error {
 		var info safefs.Info
-		b, info, err = s.at.ReadFile(r.Dir, path, maxBlob[kind], nil)
+		if kind == store.Manifests {
+			b, info, err = s.manifest(r, path, name)
+		} else {
+			b, info, err = s.at.ReadFile(r.Dir, path, maxBlob[kind], nil)
+		}
 		switch {
 		case err != nil:
 			return rootdir.WrapPath(path, err)
@@ -86,14 +90,18 @@ func (s *Store) look(r *rootdir.Root, file shared.File) (safefs.Info, error) {
 
 // PutBlob keeps a blob; see [store.Blobs].
 func (s *Store) PutBlob(ctx context.Context, kind store.Kind, name key.Digest, content []byte) error {
-	err := s.at.Write(ctx, func(r *rootdir.Root, m *rootdir.Meta) error { return s.putBlob(r, m, kind, name, content) })
+	return s.putSealed(ctx, kind, name, content, nil)
+}
+
+func (s *Store) putSealed(ctx context.Context, kind store.Kind, name key.Digest, content, seal []byte) error {
+	err := s.at.Write(ctx, func(r *rootdir.Root, m *rootdir.Meta) error { return s.putBlob(r, m, kind, name, content, seal) })
 	if err != nil {
 		return fmt.Errorf("put %s: %w", shared.Blob(kind, name).Path(), err)
 	}
 	return nil
 }
 
-func (s *Store) putBlob(r *rootdir.Root, m *rootdir.Meta, kind store.Kind, name key.Digest, content []byte) error {
+func (s *Store) putBlob(r *rootdir.Root, m *rootdir.Meta, kind store.Kind, name key.Digest, content, seal []byte) error {
 	file := shared.Blob(kind, name)
 	switch limit, known := maxBlob[kind]; {
 	case !known, kind == store.Headers && sha256.Sum256(content) != name:
@@ -101,7 +109,11 @@ func (s *Store) putBlob(r *rootdir.Root, m *rootdir.Meta, kind store.Kind, name 
 	case int64(len(content)) > limit:
 		return fmt.Errorf("%d bytes: %w", len(content), store.ErrTooLarge)
 	case kind == store.Manifests:
-		return file.Write(s.at, m, true, content)
+		b, err := s.sealedManifest(r, file.Path(), name, content, seal)
+		if b == nil || err != nil {
+			return err
+		}
+		return file.Write(s.at, m, true, b)
 	}
 	info, err := s.look(r, file)
 	if err == nil && info.Size == int64(len(content)) {
@@ -121,7 +133,7 @@ func (s *Store) putBlob(r *rootdir.Root, m *rootdir.Meta, kind store.Kind, name 
 // a directory went meanwhile: then the put begins anew.
 func (s *Store) putHeaders(r *rootdir.Root, m *rootdir.Meta, e *store.Entry) error {
 	for d, content := range e.Headers {
-		err := s.putBlob(r, m, store.Headers, d, content)
+		err := s.putBlob(r, m, store.Headers, d, content, nil)
 		if errors.Is(err, fs.ErrNotExist) {
 			return err
 		}

@@ -16,12 +16,14 @@ package disk
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"log/slog"
 	"path/filepath"
 	"sync/atomic"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/safefs"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -53,6 +55,10 @@ type Options struct {
 	// What another version of kernstash keeps in the same directory does not count.
 	MaxSize int64
 
+	// Vetter, if not nil, is asked before something is handed out. What it refuses is a miss,
+	// reason.MissUntrusted, is not put, and does not keep another from being put in its place.
+	Vetter Vetter
+
 	// KeepAccess leaves the time of an entry's last use as it is when it is read: the
 	// reader is no application.
 	KeepAccess bool
@@ -62,6 +68,13 @@ type Options struct {
 	Recorder stats.Recorder
 
 	hooks hooks
+}
+
+// Vetter says whether the seal with which an entry or a manifest was put, nil where it has none, lets it
+// be handed out.
+type Vetter interface {
+	Vet(k key.Key, seal []byte, bin io.Reader) error // bin reads the .bin of the entry
+	VetBlob(manifest key.Digest, seal, content []byte) error
 }
 
 // hooks are for tests.

@@ -17,11 +17,15 @@ import (
 // [ReadEntry]: here only its header is looked at. The caller closes it. Of keys whose names
 // collide it finds one only; Get finds all. Errors are those of Get.
 func (s *Store) Open(ctx context.Context, k key.Key) (f safefs.File, size int64, err error) {
-	path := s.at.Names(k).File(rootdir.BinName(0))
+	names := s.at.Names(k)
+	path := names.File(rootdir.BinName(0))
 	err = s.at.Look(ctx, func(r *rootdir.Root) error {
 		opened, info, err := s.at.OpenBin(r.Dir, path)
 		if err == nil {
-			if err = rootdir.CheckHeader(opened, info, &k); err != nil {
+			if err = rootdir.CheckHeader(opened, info, &k); err == nil {
+				err = s.vet(r.Dir, names.File(rootdir.SrcName(0)), k, opened, info)
+			}
+			if err != nil {
 				opened.Close()
 			}
 		}

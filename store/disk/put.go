@@ -63,9 +63,14 @@ func (w *writer) encode() error {
 	if w.bin, err = format.EncodeBin(w.e.Key, &a); err != nil {
 		return err
 	}
-	if w.src, err = format.EncodeSrc(w.e.Recipe); err != nil {
+	src, err := format.EncodeSealedSrc(w.e.Recipe, w.seal())
+	if err == nil {
+		err = w.vetEntry()
+	}
+	if err != nil {
 		return err
 	}
+	w.src = src
 	takes := w.usage().Plus(rootdir.Directories(len(w.names) - 1)).Bytes
 	if w.s.o.MaxSize > 0 && takes > w.s.o.MaxSize {
 		return fmt.Errorf("it takes %d bytes, the limit is %d: %w", takes, w.s.o.MaxSize, store.ErrTooLarge)
@@ -133,13 +138,18 @@ func (w *writer) isThere(r *rootdir.Root) (bool, error) {
 	}
 	defer leaf.Close()
 	found, err := w.s.at.Survey(leaf, w.e.Key)
-	return found.Same != nil && !w.e.Artifact.Better(found.Artifact), err
+	return w.stays(leaf, found), err
+}
+
+// stays reports whether what was found of the key stays: it is as good, and may be handed out.
+func (w *writer) stays(leaf safefs.Dir, found rootdir.Survey) bool {
+	return found.Same != nil && !w.e.Artifact.Better(found.Artifact) && !errors.Is(w.s.vetFile(leaf, *found.Same, w.e.Key), rootdir.ErrUntrusted)
 }
 
 // write puts the files where the survey found room. The recipe comes first, so
 // that an entry never is without. It returns by how much the leaf has grown.
 func (w *writer) write(m *rootdir.Meta, leaf safefs.Dir, fresh bool, found rootdir.Survey) (res store.PutResult, grown evict.Usage, err error) {
-	if found.Same != nil && !w.e.Artifact.Better(found.Artifact) {
+	if w.stays(leaf, found) {
 		return store.Existing, grown, nil
 	}
 	n, replace := found.Place()

@@ -1,8 +1,10 @@
 package remote
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"sync"
 
@@ -17,19 +19,29 @@ const maxManifest = 16 << 20
 // GetBlob returns a manifest; see [store.Blobs]. Manifests name paths and decide which files are looked at, so they
 // are signed as entries are. Contents of headers are not kept: they are a miss.
 func (s *Store) GetBlob(ctx context.Context, kind store.Kind, name key.Digest) ([]byte, error) {
+	content, _, err := s.FetchBlob(ctx, kind, name)
+	return content, err
+}
+
+// FetchBlob is GetBlob for who keeps the manifest elsewhere: seal is the head of who signed it, nil where nobody did.
+func (s *Store) FetchBlob(ctx context.Context, kind store.Kind, name key.Digest) (content, seal []byte, err error) {
 	if kind != store.Manifests {
-		return nil, &store.MissError{Reason: reason.MissAbsent, Cause: cmp.Or(ctx.Err(), errKind(kind))}
+		return nil, nil, &store.MissError{Reason: reason.MissAbsent, Cause: cmp.Or(ctx.Err(), errKind(kind))}
 	}
 	b, err := s.read(ctx, s.ManifestName(name))
-	var content []byte
 	if err == nil {
-		_, content, err = s.unseal(b, kindManifest, name[:])
+		var o *object
+		if o, content, err = s.unseal(b, kindManifest, name[:]); err == nil {
+			if of := o.seal(b); of != nil {
+				seal = bytes.Clone(of.Head)
+			}
+		}
 	}
 	if err != nil {
-		return nil, s.miss(err)
+		return nil, nil, s.miss(err)
 	}
 	s.blobs.set(name, int64(len(content)))
-	return content, nil
+	return content, seal, nil
 }
 
 // HasBlob reports whether this store has put or got a manifest of size bytes, as far as it
@@ -47,7 +59,7 @@ func (s *Store) PutBlob(ctx context.Context, kind store.Kind, name key.Digest, c
 	}
 	var b []byte
 	if err == nil {
-		b, err = s.seal(kindManifest, name[:], content)
+		b, err = s.seal(kindManifest, name[:], content, sha256.Sum256(content))
 	}
 	if err == nil {
 		err = s.o.Put(ctx, s.ManifestName(name), b, true)

@@ -37,6 +37,7 @@ func sha(b []byte) []byte {
 type documented struct {
 	tenant, kind, builder string
 	name, payload         []byte
+	signed                []byte // the .bin, or the manifest
 	decompressed          uint64
 	time                  int64
 	by                    ed25519.PrivateKey
@@ -45,7 +46,7 @@ type documented struct {
 func (d documented) bytes() []byte {
 	fields := joined(
 		field([]byte(d.tenant)), field([]byte(d.kind)), field(d.name), field(sha(d.payload)), field(u64(uint64(len(d.payload)))),
-		field(u64(d.decompressed)), field([]byte(d.builder)), field(u64(uint64(d.time))),
+		field(u64(d.decompressed)), field(sha(d.signed)), field([]byte(d.builder)), field(u64(uint64(d.time))),
 	)
 	head := joined([]byte("kstobj\r\n"), u32(1), u32(16+len(fields)), fields)
 	if d.by == nil {
@@ -76,14 +77,14 @@ func TestDocumentDescribesObjects(t *testing.T) {
 	k := e.Key
 	d := documented{
 		tenant: "ours", kind: "entry", builder: "ci", name: joined(k.Device[:], k.Image[:], k.Constants[:], k.Options[:], k.Sum[:]),
-		payload: z.EncodeAll(content, nil), decompressed: uint64(len(content)), time: 7, by: keyOf(1),
+		payload: z.EncodeAll(content, nil), signed: joined(bin.Parts...), decompressed: uint64(len(content)), time: 7, by: keyOf(1),
 	}
 	got, err := reader(d.bytes()).Fetch(t.Context(), k)
 	if err != nil || !bytes.Equal(got.Artifact.Binaries[0].Data, e.Artifact.Binaries[0].Data) || got.Recipe.Key() != k {
 		t.Errorf("what is made by the document: %v", err)
 	}
 	manifest := documented{
-		tenant: "ours", kind: "manifest", name: k.Image[:], payload: z.EncodeAll([]byte("content"), nil), decompressed: 7, by: keyOf(1),
+		tenant: "ours", kind: "manifest", name: k.Image[:], payload: z.EncodeAll([]byte("content"), nil), signed: []byte("content"), decompressed: 7, by: keyOf(1),
 	}
 	if got, err := reader(manifest.bytes()).GetBlob(t.Context(), store.Manifests, k.Image); err != nil || string(got) != "content" {
 		t.Errorf("a manifest made by the document: %q, %v", got, err)

@@ -15,6 +15,7 @@ import (
 	"github.com/kernstash/kernstash/internal/format"
 	"github.com/kernstash/kernstash/internal/wire"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/trust"
 )
 
@@ -49,6 +50,7 @@ type head struct {
 	digest       key.Digest // SHA-256 of the payload, which is compressed
 	compressed   uint64     // bytes of the payload
 	decompressed uint64     // bytes of what it holds
+	content      key.Digest // SHA-256 of the .bin that it holds, or of the manifest
 	builder      string
 	created      int64 // when it was written, nanoseconds since 1970
 }
@@ -80,6 +82,7 @@ func (h *head) append(b []byte) []byte {
 	for _, n := range []uint64{h.compressed, h.decompressed} {
 		b = le.AppendUint64(le.AppendUint32(b, 8), n)
 	}
+	b = wire.AppendText(b, string(h.content[:]))
 	b = wire.AppendText(b, h.builder)
 	b = le.AppendUint64(le.AppendUint32(b, 8), uint64(h.created))
 	le.PutUint32(b[start+12:], uint32(len(b)-start))
@@ -114,29 +117,52 @@ type object struct {
 	payload   []byte
 }
 
+// seal returns what of an object is kept with its entry elsewhere; nil: it is not signed.
+func (o *object) seal(b []byte) *store.Seal {
+	if o.signer == nil {
+		return nil
+	}
+	n := len(b) - len(o.payload)
+	return &store.Seal{Head: b[:n:n], Payload: o.payload}
+}
+
 // parse takes an object apart. Its parts share memory with b.
 func parse(b []byte) (*object, error) {
-	if n := min(len(b), len(magic)); string(b[:n]) != magic[:n] {
-		return nil, format.ErrForeign
+	o, rest, err := parseSealed(b)
+	if err != nil {
+		return nil, err
 	}
-	if len(b) < prefixBytes {
+	o.payload = rest.Take(o.compressed)
+	if rest.End() != nil {
 		return nil, format.ErrTruncated
 	}
+	return o, nil
+}
+
+// parseSealed takes apart what stands before the payload of an object, which rest is left with.
+func parseSealed(b []byte) (o *object, rest *wire.Reader, err error) {
+	if n := min(len(b), len(magic)); string(b[:n]) != magic[:n] {
+		return nil, nil, format.ErrForeign
+	}
+	if len(b) < prefixBytes {
+		return nil, nil, format.ErrTruncated
+	}
 	if v := binary.LittleEndian.Uint32(b[8:]); v != version {
-		return nil, fmt.Errorf("object of version %d: %w", v, format.ErrVersion)
+		return nil, nil, fmt.Errorf("object of version %d: %w", v, format.ErrVersion)
 	}
 	n := binary.LittleEndian.Uint32(b[12:])
 	if n < prefixBytes || n > maxHead {
-		return nil, fmt.Errorf("head of %d bytes: %w", n, format.ErrMalformed)
+		return nil, nil, fmt.Errorf("head of %d bytes: %w", n, format.ErrMalformed)
 	}
 	if len(b) < int(n)+4 {
-		return nil, format.ErrTruncated
+		return nil, nil, format.ErrTruncated
 	}
-	o := &object{raw: b[:n]}
+	o = &object{raw: b[:n]}
 	r := wire.NewReader(o.raw[prefixBytes:])
 	o.tenant, o.kind, o.name = r.Text(), r.Text(), r.Take(uint64(r.U32()))
 	copy(o.digest[:], fixed(r, sha256.Size))
 	o.compressed, o.decompressed = number(r), number(r)
+	copy(o.content[:], fixed(r, sha256.Size))
 	o.builder, o.created = r.Text(), int64(number(r))
 	if want := map[string]int{kindEntry: 5 * sha256.Size, kindManifest: sha256.Size}[o.kind]; want == 0 || len(o.name) != want {
 		r.Fail("kind %+q with a name of %d bytes", o.kind, len(o.name))
@@ -145,19 +171,18 @@ func parse(b []byte) (*object, error) {
 		r.Fail("a builder of %d bytes", len(o.builder))
 	}
 	if err := r.End(); err != nil {
-		return nil, fmt.Errorf("%w: %w", format.ErrMalformed, err)
+		return nil, nil, fmt.Errorf("%w: %w", format.ErrMalformed, err)
 	}
-	rest := wire.NewReader(b[n:])
+	rest = wire.NewReader(b[n:])
 	if signed := rest.U32(); signed == signatureBytes {
 		o.signer, o.signature = rest.Take(ed25519.PublicKeySize), rest.Take(ed25519.SignatureSize)
 	} else if signed != 0 {
-		return nil, fmt.Errorf("signature of %d bytes: %w", signed, format.ErrMalformed)
+		return nil, nil, fmt.Errorf("signature of %d bytes: %w", signed, format.ErrMalformed)
 	}
-	o.payload = rest.Take(o.compressed)
-	if rest.End() != nil {
-		return nil, format.ErrTruncated
+	if rest.Err() != nil {
+		return nil, nil, format.ErrTruncated
 	}
-	return o, nil
+	return o, rest, nil
 }
 
 // fixed reads a field of n bytes.
@@ -192,14 +217,11 @@ func (o *object) check(tenant, kind string, name []byte, list *trust.List, limit
 		return errName
 	}
 	if list.IsSet() {
-		if o.signer == nil {
-			return fmt.Errorf("%w: there is no signature", trust.ErrUntrusted)
-		}
-		if err := list.Check(o.signer); err != nil {
+		if err := o.checkSigner(list); err != nil {
 			return err
 		}
-		if !ed25519.Verify(o.signer, message(o.raw), o.signature) {
-			return fmt.Errorf("%w: the signature of %s is wrong", trust.ErrUntrusted, trust.Fingerprint(o.signer))
+		if err := o.verify(); err != nil {
+			return err
 		}
 	}
 	if o.decompressed > uint64(limit) {
@@ -207,6 +229,22 @@ func (o *object) check(tenant, kind string, name []byte, list *trust.List, limit
 	}
 	if sha256.Sum256(o.payload) != o.digest {
 		return format.ErrDigest
+	}
+	return nil
+}
+
+// checkSigner asks a list about who signed an object.
+func (o *object) checkSigner(list *trust.List) error {
+	if o.signer == nil {
+		return fmt.Errorf("%w: there is no signature", trust.ErrUntrusted)
+	}
+	return list.Check(o.signer)
+}
+
+// verify checks the signature that an object has.
+func (o *object) verify() error {
+	if !ed25519.Verify(o.signer, message(o.raw), o.signature) {
+		return fmt.Errorf("%w: the signature of %s is wrong", trust.ErrUntrusted, trust.Fingerprint(o.signer))
 	}
 	return nil
 }

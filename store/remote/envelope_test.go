@@ -344,7 +344,7 @@ func TestGolden(t *testing.T) {
 		t.Errorf("built by %q at %v", o.builder, o.createdAt())
 	}
 	again := seal(head{
-		tenant: "team-1", kind: kindManifest, name: name[:], decompressed: uint64(len(content)),
+		tenant: "team-1", kind: kindManifest, name: name[:], decompressed: uint64(len(content)), content: sha256.Sum256(content),
 		builder: "release, 2026", created: time.Date(2026, 11, 26, 10, 0, 0, 5, time.UTC).UnixNano(),
 	}, o.payload, keyOf(1))
 	if !bytes.Equal(again, golden) {
@@ -392,6 +392,30 @@ func FuzzEnvelope(f *testing.F) {
 		if got, err := reader(b).Fetch(t.Context(), e.Key); err == nil && (got.Key != e.Key || got.Recipe.Key() != e.Key) {
 			t.Error("an entry of another key")
 		}
+	})
+}
+
+// FuzzSeal: nothing but what was signed vouches for an entry.
+func FuzzSeal(f *testing.F) {
+	e := storetest.New(f, "one", 40)
+	s := New(nil, Options{Tenant: "ours", Sign: keyOf(1), Trust: trust.Of(publicOf(keyOf(1)))})
+	s.nowTime = func() time.Time { return time.Unix(0, 7) } // the fuzzer's processes sign alike
+	if err := s.Seal(e); err != nil {
+		f.Fatal(err)
+	}
+	b, err := format.EncodeBin(e.Key, e.Artifact)
+	if err != nil {
+		f.Fatal(err)
+	}
+	bin := joined(b.Parts...)
+	f.Add(e.Seal.Head)
+	f.Add(e.Seal.Head[:len(e.Seal.Head)-96])
+	f.Add([]byte(magic))
+	f.Fuzz(func(t *testing.T, head []byte) {
+		if err := s.Vet(e.Key, head, bytes.NewReader(bin)); (err == nil) != bytes.Equal(head, e.Seal.Head) {
+			t.Errorf("%v", err)
+		}
+		_, _ = Signer(head)
 	})
 }
 

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"crypto/sha256"
 	"encoding/binary"
 
 	"github.com/kernstash/kernstash/internal/format"
@@ -9,22 +10,23 @@ import (
 )
 
 // pack returns what the object of an entry holds before it is compressed: the length of the .bin, the
-// .bin and the .src. The recipe must be without places.
-func pack(k key.Key, a *store.Artifact, r *key.Recipe) ([]byte, error) {
+// .bin and the .src, and the digest of the .bin. The recipe must be without places.
+func pack(k key.Key, a *store.Artifact, r *key.Recipe) (b []byte, sum key.Digest, err error) {
 	bin, err := format.EncodeBin(k, a)
 	if err != nil {
-		return nil, err
+		return nil, sum, err
 	}
 	src, err := format.EncodeSrc(r)
 	if err != nil {
-		return nil, err
+		return nil, sum, err
 	}
-	b := make([]byte, 0, 8+bin.Size+int64(len(src)))
+	b = make([]byte, 0, 8+bin.Size+int64(len(src)))
 	b = binary.LittleEndian.AppendUint64(b, uint64(bin.Size))
 	for _, p := range bin.Parts {
 		b = append(b, p...)
 	}
-	return append(b, src...), nil
+	sum = sha256.Sum256(b[8:])
+	return append(b, src...), sum, nil
 }
 
 // unpack reads what pack returns, for an entry of k; the recipe only where it is wanted. What it

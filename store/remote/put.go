@@ -3,11 +3,11 @@ package remote
 import (
 	"cmp"
 	"context"
-	"crypto/ed25519"
 	"errors"
 	"fmt"
 
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -16,7 +16,8 @@ import (
 // Put stores an entry without the places in its recipe and without headers; see [store.Store]. What is there is
 // looked at only where the engine says that something is. Of two puts of better artifacts at one time either may stay.
 //
-// Without a key that signs, what is put is of no use to those who have a list of trusted keys, the
+// An entry with a seal is put as the object that it came as; it is not where the list of trusted keys
+// does not know who signed it, or has revoked that key. Without a key that signs, what is put is of no use to those who have a list of trusted keys, the
 // store itself included, and it never replaces what is signed.
 func (s *Store) Put(ctx context.Context, e *store.Entry) (store.PutResult, error) {
 	res, written, err := s.put(ctx, e)
@@ -48,6 +49,11 @@ func (s *Store) put(ctx context.Context, e *store.Entry) (res store.PutResult, w
 
 // encode makes the object of an entry.
 func (s *Store) encode(e *store.Entry) ([]byte, error) {
+	if e.Seal != nil {
+		if b, err := s.sealed(e); b != nil || err != nil {
+			return b, err
+		}
+	}
 	r, err := e.Recipe.WithoutPlaces()
 	if err != nil {
 		return nil, err
@@ -59,19 +65,19 @@ func (s *Store) encode(e *store.Entry) ([]byte, error) {
 	if a.Size() > s.opt.MaxSize {
 		return nil, s.tooLarge(a.Size())
 	}
-	content, err := pack(e.Key, &a, r)
+	content, sum, err := pack(e.Key, &a, r)
 	if err != nil {
 		return nil, err
 	}
-	return s.seal(kindEntry, nameOf(e.Key), content)
+	return s.seal(kindEntry, nameOf(e.Key), content, sum)
 }
 
-func (s *Store) seal(kind string, name, content []byte) ([]byte, error) {
+func (s *Store) seal(kind string, name, content []byte, sum key.Digest) ([]byte, error) {
 	if int64(len(content)) > s.opt.MaxSize {
 		return nil, s.tooLarge(int64(len(content)))
 	}
 	b := seal(head{
-		tenant: s.opt.Tenant, kind: kind, name: name, decompressed: uint64(len(content)), builder: s.opt.Builder, created: s.nowTime().UnixNano(),
+		tenant: s.opt.Tenant, kind: kind, name: name, decompressed: uint64(len(content)), content: sum, builder: s.opt.Builder, created: s.nowTime().UnixNano(),
 	}, s.enc.EncodeAll(content, nil), s.opt.Sign)
 	if int64(len(b)) > s.opt.MaxSize {
 		return nil, s.tooLarge(int64(len(b)))
@@ -103,7 +109,7 @@ func (s *Store) putObject(ctx context.Context, e *store.Entry, b []byte) (store.
 		if readErr != nil {
 			return store.Failed, readErr
 		}
-		replace, why := s.replaces(e, there)
+		replace, why := s.replaces(e, b, there)
 		if why != nil {
 			return store.Failed, why
 		}
@@ -127,25 +133,24 @@ var (
 	errSigned       = fmt.Errorf("%w: it is signed, and this is not", ErrStays)
 )
 
-// replaces reports whether an entry takes the place of an object: that is damaged, nothing that this
+// replaces reports whether an entry, as object b, takes the place of an object: that is damaged, nothing that this
 // store could serve, or a worse entry. An error says why nothing may.
-func (s *Store) replaces(e *store.Entry, there []byte) (bool, error) {
+func (s *Store) replaces(e *store.Entry, b, there []byte) (bool, error) {
 	old, o, err := s.open(there, e.Key, false)
 	switch {
 	case err == nil && !e.Artifact.Better(old.Artifact):
 		return false, nil
 	case err != nil && s.reasonOf(err) == reason.MissVersion:
 		return false, errOtherVersion
-	case o != nil && o.signer != nil && !s.signs() && o.check(s.opt.Tenant, kindEntry, nameOf(e.Key), nil, s.opt.MaxSize) == nil:
+	case o != nil && o.signer != nil && !s.believed(b) && o.check(s.opt.Tenant, kindEntry, nameOf(e.Key), nil, s.opt.MaxSize) == nil:
 		return false, errSigned
 	}
 	return true, nil
 }
 
-// signs reports whether those who have this store's list of trusted keys can read what it puts.
-func (s *Store) signs() bool {
-	if s.opt.Sign == nil {
-		return false
-	}
-	return !s.opt.Trust.IsSet() || s.opt.Trust.Check(s.opt.Sign.Public().(ed25519.PublicKey)) == nil
+// believed reports whether those who have this store's list of trusted keys can read an object of
+// this store.
+func (s *Store) believed(b []byte) bool {
+	o, _, err := parseSealed(b)
+	return err == nil && o.signer != nil && (!s.opt.Trust.IsSet() || s.opt.Trust.Check(o.signer) == nil)
 }

@@ -66,6 +66,7 @@ type Store struct {
 	z       *zstd.Decoder
 	enc     *zstd.Encoder
 	blobs   sizes
+	seals   verified
 	warned  atomic.Bool
 	nowTime func() time.Time
 }
@@ -137,7 +138,8 @@ func (s *Store) Get(ctx context.Context, k key.Key) (*store.Entry, error) {
 	return s.get(ctx, k, false)
 }
 
-// Fetch is Get for who puts the entry into another store: it has its recipe.
+// Fetch is Get for who puts the entry into another store: it has its recipe, and the seal of who
+// signed it.
 func (s *Store) Fetch(ctx context.Context, k key.Key) (*store.Entry, error) {
 	return s.get(ctx, k, true)
 }
@@ -171,6 +173,9 @@ func (s *Store) open(b []byte, k key.Key, withRecipe bool) (*store.Entry, *objec
 		return nil, o, err
 	}
 	e, err := unpack(content, k, withRecipe)
+	if err == nil && withRecipe {
+		e.Seal = o.seal(b)
+	}
 	return e, o, err
 }
 
@@ -181,17 +186,17 @@ func (s *Store) unseal(b []byte, kind string, name []byte) (*object, []byte, err
 		return nil, nil, err
 	}
 	if err := o.check(s.opt.Tenant, kind, name, s.opt.Trust, s.opt.MaxSize); err != nil {
-		s.warn(kind, name, err)
+		s.warn("what a remote holds is not trusted", kind, name, err)
 		return o, nil, err
 	}
 	content, err := o.decompress(s.z)
 	return o, content, err
 }
 
-// warn tells of the first object that is not trusted: somebody else may be writing there.
-func (s *Store) warn(kind string, name []byte, err error) {
+// warn tells of the first entry or manifest that is not trusted: somebody else may be writing there.
+func (s *Store) warn(what, kind string, name []byte, err error) {
 	if s.opt.Log != nil && s.reasonOf(err) == reason.MissUntrusted && s.warned.CompareAndSwap(false, true) {
-		s.opt.Log.Warn("what a remote holds is not trusted", "tenant", s.opt.Tenant, kind, hex.EncodeToString(name[len(name)-32:]), "reason", err)
+		s.opt.Log.Warn(what, "tenant", s.opt.Tenant, kind, hex.EncodeToString(name[len(name)-32:]), "reason", err)
 	}
 }
 

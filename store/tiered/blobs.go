@@ -1,6 +1,7 @@
 package tiered
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -24,13 +25,17 @@ func (s *Store) GetBlob(ctx context.Context, kind store.Kind, name key.Digest) (
 		if t.blobs == nil || s.absent.has(question{t.index, kind, name}) {
 			continue
 		}
-		b, err := s.manifestFrom(ctx, t, name)
+		b, seal, err := s.manifestFrom(ctx, t, name)
 		if err != nil {
 			continue
 		}
 		s.sameAsKept(name, b)
 		if !s.o.ReadOnly && !t.NoBackfill {
 			s.backfills.add(&task{size: int64(len(b)), do: func() {
+				if keeps, ok := s.Near.(sealKeeper); ok && seal != nil {
+					_ = keeps.PutSealedBlob(s.base, kind, name, b, seal)
+					return
+				}
 				_ = s.Near.PutBlob(s.base, kind, name, b)
 			}, drop: func() {}})
 		}
@@ -39,30 +44,51 @@ func (s *Store) GetBlob(ctx context.Context, kind store.Kind, name key.Digest) (
 	return nil, near
 }
 
-// manifestFrom asks one far store for a manifest.
-func (s *Store) manifestFrom(ctx context.Context, t *tier, name key.Digest) ([]byte, error) {
-	get := func(ctx context.Context) ([]byte, error) {
+// sealedBlobs is what a far store is whose manifests are signed.
+type sealedBlobs interface {
+	FetchBlob(ctx context.Context, kind store.Kind, name key.Digest) (content, seal []byte, err error)
+}
+
+// sealKeeper is what a near store is that keeps what says so.
+type sealKeeper interface {
+	PutSealedBlob(ctx context.Context, kind store.Kind, name key.Digest, content, seal []byte) error
+}
+
+// manifestFrom asks one far store for a manifest, and for its seal; nil: it has none.
+func (s *Store) manifestFrom(ctx context.Context, t *tier, name key.Digest) (b, seal []byte, err error) {
+	type answer struct{ b, seal []byte }
+	fetch := func(ctx context.Context) (a answer, err error) {
+		if sealed, ok := t.blobs.(sealedBlobs); ok {
+			a.b, a.seal, err = sealed.FetchBlob(ctx, store.Manifests, name)
+		} else {
+			a.b, err = t.blobs.GetBlob(ctx, store.Manifests, name)
+		}
+		return a, err
+	}
+	get := func(ctx context.Context) (_, _ []byte, err error) {
 		limit := t.limit(ctx)
-		b, err := call(s, ctx, limit, func(ctx context.Context) ([]byte, error) {
-			return t.blobs.GetBlob(ctx, store.Manifests, name)
-		}, nil)
+		a, err := call(s, ctx, limit, fetch, nil)
 		s.settle(ctx, t, &t.reads, err, limit)
 		if miss, ok := errors.AsType[*store.MissError](err); ok && miss.Reason == reason.MissAbsent && answered(err) {
 			s.absent.add(question{t.index, store.Manifests, name})
 		}
-		if err == nil {
-			b, err = portable(b, name)
+		if err != nil {
+			return nil, nil, err
 		}
-		return b, err
+		b, err := portable(a.b, name)
+		if !bytes.Equal(b, a.b) { // which nobody has signed
+			a.seal = nil
+		}
+		return b, a.seal, err
 	}
 	switch t.reads.ask() {
 	case closed:
 		return get(ctx)
 	case probe:
-		go func() { _, _ = get(s.base) }()
+		go func() { _, _, _ = get(s.base) }()
 	}
 	s.count(stats.RemoteSkipped)
-	return nil, errBroken
+	return nil, nil, errBroken
 }
 
 // PutBlob keeps a blob near, and has a manifest uploaded in the background; see [store.Blobs].

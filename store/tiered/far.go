@@ -259,7 +259,7 @@ func (s *Store) backfill(from *tier, e *store.Entry) {
 	s.coming[e.Key] = e
 	s.countAhead()
 	s.mu.Unlock()
-	added := s.backfills.add(&task{key: e.Key, size: e.Artifact.Size() + e.Recipe.Image.Size(), do: func() {
+	added := s.backfills.add(&task{key: e.Key, size: takes(e), do: func() {
 		_, _ = s.Near.Put(s.base, &near) // which counts what comes of it
 		s.hasCome(e.Key)
 	}, drop: func() { s.hasCome(e.Key) }})

@@ -215,7 +215,7 @@ func (s *Store) Put(ctx context.Context, e *store.Entry) (store.PutResult, error
 			continue
 		}
 		if copied == nil {
-			copied = &store.Entry{Key: e.Key, Recipe: e.Recipe, Artifact: e.Artifact.Clone()}
+			copied = &store.Entry{Key: e.Key, Recipe: e.Recipe, Artifact: e.Artifact.Clone(), Seal: e.Seal}
 		}
 		s.upload(t, copied)
 	}
@@ -225,9 +225,18 @@ func (s *Store) Put(ctx context.Context, e *store.Entry) (store.PutResult, error
 // takes reports whether an artifact of size bytes may be put there.
 func (t *tier) takes(size int64) bool { return !t.ReadOnly && (t.MaxSize <= 0 || size <= t.MaxSize) }
 
+// takes returns how many bytes an entry with a recipe holds while it waits.
+func takes(e *store.Entry) int64 {
+	n := e.Artifact.Size() + e.Recipe.Image.Size()
+	if e.Seal != nil {
+		n += int64(len(e.Seal.Payload))
+	}
+	return n
+}
+
 // upload has an entry put into a far store. The entry is not changed any more.
 func (s *Store) upload(t *tier, e *store.Entry) {
-	size := e.Artifact.Size() + e.Recipe.Image.Size()
+	size := takes(e)
 	added := t.uploads.add(&task{key: e.Key, size: size, do: func() {
 		if err := s.write(t, size, func(ctx context.Context) error { _, err := t.Store.Put(ctx, e); return err }); err != nil {
 			s.o.Log.Debug("not uploaded", "remote", t.Name, "key", e.Key.Short(), "error", err.Error())

@@ -10,7 +10,8 @@ content = b"manifest\x00 of\r\n a unit"
 payload = bytes.fromhex("28b52ffd20") + bytes([len(content)]) + struct.pack("<I", len(content) << 3 | 1)[:3] + content
 created = 1795687200 * 10**9 + 5  # date -d 2026-11-26T10:00:00Z +%s
 fields = (text(b"team-1") + text(b"manifest") + text(hashlib.sha256(b"name").digest()) + text(hashlib.sha256(payload).digest())
-          + number(len(payload)) + number(len(content)) + text(b"release, 2026") + number(created))
+          + number(len(payload)) + number(len(content)) + text(hashlib.sha256(content).digest())
+          + text(b"release, 2026") + number(created))
 head = b"kstobj\r\n" + struct.pack("<II", 1, 16 + len(fields)) + fields
 with tempfile.TemporaryDirectory() as d:
     with open(d + "/key.der", "wb") as f:

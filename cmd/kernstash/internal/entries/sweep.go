@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,7 +15,10 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/frameworks"
 	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
+	"github.com/kernstash/kernstash/store/remote"
+	"github.com/kernstash/kernstash/trust"
 )
 
 // GC removes what is old, damaged, or over the limit.
@@ -47,6 +51,30 @@ func Clear(ctx context.Context, c cli.Cache, yes bool) error {
 		}
 		kept, err := frameworks.Clear(ctx, c.Settings.Dir, time.Now())
 		return sweepReport{r, kept}, err
+	})
+	return err
+}
+
+// ClearSignedBy removes the entries that were stored with a signature of one of these keys, by their fingerprints:
+// those that came from a remote. It asks first unless yes is set.
+func ClearSignedBy(ctx context.Context, c cli.Cache, fingerprints []string, yes bool) error {
+	if !yes {
+		agreed, err := Ask(ctx, c.App, fmt.Sprintf("remove what %s signed in %s?", strings.Join(fingerprints, ", "), c.Settings.Dir))
+		if err != nil || !agreed {
+			return err
+		}
+	}
+	signed := func(i store.Info) bool {
+		head, err := c.Disk.Seal(ctx, i.Key)
+		if err != nil || head == nil {
+			return false
+		}
+		by, err := remote.Signer(head)
+		return err == nil && slices.Contains(fingerprints, trust.Fingerprint(by))
+	}
+	_, err := sweep(c, "looked at", removed, func(progress func(int64)) (sweepReport, error) {
+		r, err := c.Disk.Clear(ctx, signed, progress)
+		return sweepReport{Report: r}, err
 	})
 	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/kernstash/kernstash/agent"
 	"github.com/kernstash/kernstash/agent/client"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/remotes"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/settings"
 )
@@ -58,7 +59,8 @@ func Run(ctx context.Context, a *cli.App, o Options) error {
 	}
 	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
 	opts.Log, opts.Version = log, o.Version
-	opts.Open = openRemotes(s, len(config.Tenants) == 0, log)
+	of := &tenants{s, len(config.Tenants) == 0, log, make(map[string]remotes.Config)}
+	opts.Signer, opts.Open = of.signer, of.open
 
 	l, err := agent.Activated()
 	if l == nil && err == nil {
@@ -217,6 +219,9 @@ func Status(ctx context.Context, a *cli.App, socket string) error {
 			a.Printf("  tenant %s, %s: %s, %s of %s\n", human.Printable(t.Name, false), write,
 				human.Plural(int(t.Entries), "entry"), human.Size(t.Bytes), human.Size(t.MaxBytes))
 			a.Printf("    asked %d times: %d from the node cache, %d from farther; %d handed over\n", t.Gets, t.Hits, t.Fetched, t.Puts)
+			if t.Untrusted > 0 {
+				a.Printf("    %d times what the node cache has was not handed out: its signature does not count (any more)\n", t.Untrusted)
+			}
 		}
 	})
 }

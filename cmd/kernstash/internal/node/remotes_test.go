@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/agent"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/remotes"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
@@ -38,7 +39,7 @@ func TestTenantsOfRemotes(t *testing.T) {
 		}
 		near := disk.New(disk.Options{Dir: filepath.Join(t.TempDir(), "root")})
 		defer near.Close()
-		far, end, err := openRemotes(s, tt.alone, slog.New(slog.DiscardHandler))(agent.Tenant{Name: tt.name}, near, new(stats.Counters))
+		far, end, err := (&tenants{s, tt.alone, slog.New(slog.DiscardHandler), make(map[string]remotes.Config)}).open(agent.Tenant{Name: tt.name}, near, new(stats.Counters))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/store/remote"
+	"github.com/kernstash/kernstash/trust"
 )
 
 const (
@@ -175,7 +176,7 @@ func pushTo(ctx context.Context, t Tier, d *disk.Store, infos []store.Info, dry 
 			switch {
 			case ctx.Err() != nil:
 				return
-			case gone:
+			case gone, errors.Is(err, trust.ErrUntrusted): // it came under a key that is revoked
 				m.fail(i.Key.String(), err)
 				return // no fault of the remote
 			case errors.Is(err, errTooLarge):

@@ -12,19 +12,26 @@ import (
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/store/remote"
+	"github.com/kernstash/kernstash/trust"
 )
 
 // putTimeout bounds one upload that no application waits for. A remote that does not answer within
 // the setting remote-timeout is not tried with more than a small call first.
 const putTimeout = 30 * time.Second
 
-// entryOf reads an entry of a store on disk, with its recipe.
+// entryOf reads an entry of a store on disk, with its recipe and what says under whose signature it came.
 func entryOf(ctx context.Context, d *disk.Store, k key.Key) (*store.Entry, error) {
 	e, err := d.Get(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	e.Recipe, err = d.Recipe(ctx, k)
+	var head []byte
+	if e.Recipe, err = d.Recipe(ctx, k); err == nil {
+		head, err = d.Seal(ctx, k)
+	}
+	if head != nil {
+		e.Seal = &store.Seal{Head: head}
+	}
 	return e, err
 }
 
@@ -99,7 +106,7 @@ func (c *Chain) upload(ctx context.Context, e *store.Entry) spool.Outcome {
 			res, err = put(ctx, t, e)
 		}
 		switch {
-		case errors.Is(err, errTooLarge), errors.Is(err, remote.ErrStays):
+		case errors.Is(err, errTooLarge), errors.Is(err, remote.ErrStays), errors.Is(err, trust.ErrUntrusted):
 			refused++
 			why = append(why, t.Name+": "+err.Error())
 		case err != nil:

@@ -78,7 +78,8 @@ func (config Config) Open(rec stats.Recorder) (c *Chain, err error) {
 	if c.Sign, err = signKey(config.SignKey); err != nil {
 		return nil, err
 	}
-	o := remote.Options{Tenant: c.Tenant, Sign: c.Sign, Trust: c.Trust, Recorder: cmp.Or[stats.Recorder](rec, stats.Noop{}), Log: config.Log}
+	o := config.options(c.Sign)
+	o.Recorder = cmp.Or[stats.Recorder](rec, stats.Noop{})
 	for _, address := range config.Addresses {
 		engine, err := open(address)
 		if err != nil {
@@ -88,6 +89,20 @@ func (config Config) Open(rec stats.Recorder) (c *Chain, err error) {
 		c.Tiers = append(c.Tiers, Tier{Name: name(address), Objects: engine, Store: remote.New(engine, o)})
 	}
 	return c, nil
+}
+
+func (config Config) options(sign ed25519.PrivateKey) remote.Options {
+	return remote.Options{Tenant: config.Tenant, Sign: sign, Trust: config.Trust, Log: config.Log}
+}
+
+// Signer returns what signs, and checks signatures, as the stores of the remotes do; it has none itself.
+func (config Config) Signer() (*remote.Store, error) {
+	sign, err := signKey(config.SignKey)
+	if err != nil {
+		return nil, err
+	}
+	s := remote.New(nil, config.options(sign))
+	return s, config.options(sign).Check()
 }
 
 // Far returns the remotes for package tiered. It is called once. Where signatures are asked for and

@@ -87,22 +87,9 @@ func Revoke(a *cli.App, words []string) error {
 	if err != nil {
 		return err
 	}
-	var all []string
-	for _, w := range words {
-		if strings.HasPrefix(w, "SHA256:") {
-			if _, err := trust.ParseFingerprint(w); err != nil {
-				return cli.Usagef("trust revoke: %w", err)
-			}
-			all = append(all, w)
-			continue
-		}
-		keys, err := keysIn(w)
-		if err != nil {
-			return fmt.Errorf("trust revoke: %w", err)
-		}
-		for _, k := range keys {
-			all = append(all, trust.Fingerprint(k))
-		}
+	all, err := Fingerprints("trust revoke", words)
+	if err != nil {
+		return err
 	}
 	rep := change{Dir: dir}
 	for _, f := range all {
@@ -112,7 +99,36 @@ func Revoke(a *cli.App, words []string) error {
 		}
 		rep.Keys = append(rep.Keys, changed{f, !revoked})
 	}
-	return report(a, rep, "revoked", "revoked already")
+	if err := report(a, rep, "revoked", "revoked already"); err != nil || a.JSON {
+		return err
+	}
+	a.Printf("agents obey within ten seconds; what was pulled into a cache without one stays until: kernstash clear")
+	for _, f := range all {
+		a.Printf(" --signed-by %s", f)
+	}
+	a.Printf("\n")
+	return nil
+}
+
+// Fingerprints returns those of the keys that fingerprints or files with public keys name. what begins errors.
+func Fingerprints(what string, words []string) (all []string, err error) {
+	for _, w := range words {
+		if strings.HasPrefix(w, "SHA256:") {
+			if _, err := trust.ParseFingerprint(w); err != nil {
+				return nil, cli.Usagef("%s: %w", what, err)
+			}
+			all = append(all, w)
+			continue
+		}
+		keys, err := keysIn(w)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+		for _, k := range keys {
+			all = append(all, trust.Fingerprint(k))
+		}
+	}
+	return all, nil
 }
 
 func keysIn(file string) ([]ed25519.PublicKey, error) {

@@ -18,6 +18,7 @@ import (
 var (
 	ErrIrregular = errors.New("not a regular file of a trusted owner")
 	ErrCollision = errors.New("an entry of another key under the same names")
+	ErrUntrusted = errors.New("nobody who is trusted vouches for it")
 	ErrMisplaced = errors.New("an entry of a key that does not belong here")
 )
 
@@ -102,6 +103,17 @@ func (p *Place) ReadRecipe(d safefs.Dir, path string, maxSize int64) (*key.Recip
 		return nil, err
 	}
 	return format.DecodeSrc(b)
+}
+
+// ReadSeal reads the seal of a .src; nil: there is none.
+func (p *Place) ReadSeal(d safefs.Dir, path string) ([]byte, error) {
+	f, info, err := p.OpenBin(d, path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := format.SrcSeal(f, info.Size)
+	return b, truncated(err)
 }
 
 // checkSrc checks all of a .src of size bytes.
@@ -206,6 +218,8 @@ func missReason(err error) reason.Reason {
 	switch {
 	case errors.Is(err, ErrCollision), errors.Is(err, ErrMisplaced):
 		return reason.MissCollision
+	case errors.Is(err, ErrUntrusted):
+		return reason.MissUntrusted
 	case errors.Is(err, ErrOff):
 		return reason.MissTierOff
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ESTALE):
@@ -240,7 +254,7 @@ func Damaged(err error) bool {
 
 // tellingOrder ranks reasons: a miss for several is told with the first.
 var tellingOrder = []reason.Reason{
-	reason.MissDigest, reason.MissTruncated, reason.MissForeign, reason.MissUnreadable,
+	reason.MissUntrusted, reason.MissDigest, reason.MissTruncated, reason.MissForeign, reason.MissUnreadable,
 	reason.MissIrregular, reason.MissVersion, reason.MissCollision, reason.MissAbsent,
 }
 
