@@ -79,7 +79,7 @@ func (c *Chain) upload(ctx context.Context, e *store.Entry) spool.Outcome {
 			res, err = put(ctx, t, e)
 		}
 		switch {
-		case errors.Is(err, errTooLarge), errors.Is(err, remote.ErrStays):
+		case errors.Is(err, errTooLarge), errors.Is(err, store.ErrStays):
 			refused++
 			why = append(why, t.Name+": "+err.Error())
 		case err != nil:
