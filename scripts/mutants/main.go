@@ -40,7 +40,7 @@ func main() {
 	rule := flag.Int("rule", 0, "only mutants of this rule")
 	run := flag.String("run", "", "only mutants whose description, file or test this regular expression matches")
 	list := flag.Bool("list", false, "print the mutants, as Markdown, and run nothing")
-	limit := flag.Duration("timeout", 2*time.Minute, "how long a test may take")
+	limit := flag.Duration("timeout", time.Minute, "how long a test may take")
 	flag.Parse()
 	err := errors.New("usage: mutants [-rule N] [-run REGEXP] [-list] [-timeout DURATION]")
 	if flag.NArg() == 0 {

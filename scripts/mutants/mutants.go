@@ -38,7 +38,7 @@ var mutants = []mutant{
 		1, "the key of what is built without files holds the working directory", "internal/engine/recipe.go",
 		"	if !flags.KeepPaths(words, false) {\n		rec.Options.Compile, rec.Options.Search = flags.SplitSearch(words)\n		return reason.Uncacheable{}, nil\n	}\n",
 		"",
-		".", "TestSearchPathsAreInNoKey",
+		".", "TestSourcesThatReadNothing",
 	},
 	{
 		1, "leases of all tenants have one name", "store/remote/remote.go",
@@ -50,7 +50,7 @@ var mutants = []mutant{
 	// 2
 	{
 		2, "code of one entry is taken for another's", "store/remote/payload.go",
-		"	case h.Key != k:\n		return nil, errName\n", "",
+		"	case h.Key != k:\n", "	case h.Key == key.Key{Sum: k.Device}:\n",
 		"", "TestTrustedNonsense",
 	},
 	{
@@ -88,8 +88,7 @@ var mutants = []mutant{
 	},
 	{
 		3, "the lease ends before the upload", "store/tiered/lock.go",
-		"		if !t.uploads.add(&task{do: func() { s.uploaded(k, h) }}) {\n			go s.uploaded(k, h) // the store is closed\n		}\n",
-		"		go s.uploaded(k, h)\n",
+		"		if !t.uploads.add(&task{do: func() { s.uploaded(k, h) }}) {\n", "		if t != nil {\n",
 		"", "TestOneBuild",
 	},
 	{
@@ -184,7 +183,7 @@ var mutants = []mutant{
 	{
 		4, "what does not answer is taken for an answer that nothing is there", "store/tiered/far.go",
 		"		case reason.MissRemote, reason.MissUnreadable, reason.MissTierOff:\n			return false\n", "		case reason.MissUnreadable, reason.MissTierOff:\n			return false\n",
-		"", "TestHangsOnce",
+		"", "TestFailsOnce",
 	},
 	{
 		4, "what is absent is remembered without bound", "store/tiered/absent.go",
@@ -205,7 +204,7 @@ var mutants = []mutant{
 	},
 	{
 		5, "over the bound the newest is dropped", "store/tiered/queue.go",
-		"		old := q.remove(func(t *task) bool { return t.drop != nil })\n", "		last := q.tasks[len(q.tasks)-1]\n		old := q.remove(func(t *task) bool { return t == last && t.drop != nil })\n",
+		"		old := q.remove(func(old *task) bool { return old.drop != nil && old != t })\n", "		old := q.remove(func(old *task) bool { return old.drop != nil && old == t })\n",
 		"", "TestQueue",
 	},
 	{
@@ -252,7 +251,7 @@ var mutants = []mutant{
 	},
 	{
 		6, "who calls waits for an engine that does not heed its context", "store/tiered/far.go",
-		"	case <-ctx.Done():\n		return none, context.Cause(ctx)\n	}\n}\n\n// limit", "	}\n}\n\n// limit",
+		"	case <-ctx.Done():\n		return none, context.Cause(ctx)\n	}\n}\n\n// limit", "	case <-s.base.Done():\n		return none, context.Cause(ctx)\n	}\n}\n\n// limit",
 		"", "TestHangsOnce",
 	},
 	{
@@ -340,7 +339,7 @@ var mutants = []mutant{
 	{
 		7, "the payload is signed, and not the key", "store/remote/envelope.go",
 		"	case o.kind != kind || !bytes.Equal(o.name, name):\n", "	case o.kind != kind:\n",
-		"", "TestTrustedNonsense",
+		"", "TestManifestsAreSigned",
 	},
 	{
 		7, "a signature is good for other uses", "store/remote/envelope.go",
@@ -497,7 +496,7 @@ var mutants = []mutant{
 	},
 	{
 		11, "what is too large for a remote is trouble of that remote", "store/remote/put.go",
-		"@@TOOLARGE@@", "",
+		"		err = fmt.Errorf(\"%w: %w\", store.ErrTooLarge, err)\n", "		err = fmt.Errorf(\"too large: %w\", err)\n",
 		"store/tiered", "TestTooLargeForOne",
 	},
 
