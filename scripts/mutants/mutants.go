@@ -285,6 +285,11 @@ var mutants = []mutant{
 		"", "TestBacksOff",
 	},
 	{
+		6, "all machines ask a remote that failed again at one moment", "store/tiered/breaker.go",
+		"	return d*3/4 + rand.N(d/2+1)\n", "	return d + rand.N(time.Duration(1))\n",
+		"", "TestProbesAreApart",
+	},
+	{
 		6, "Redis: calls are left to the client's own idea of contexts", "store/redis/redis.go",
 		"	select {\n	case r := <-done:\n		return r.value, r.err\n	case <-ctx.Done():\n		return result{}.value, ctx.Err()\n	}\n", "	r := <-done\n	return r.value, r.err\n",
 		"", "TestDeadlines",
@@ -382,6 +387,11 @@ var mutants = []mutant{
 		"", "TestListIsReadAgain",
 	},
 	{
+		7, "code that was damaged on disk is loaded", "internal/format/bin.go",
+		"		if sumOf(a.Binaries[i].Data) != bin.Sum {\n			return nil, ErrDigest\n		}\n", "",
+		"", "TestBinEveryByteIsChecked",
+	},
+	{
 		7, "what is not signed replaces what is", "store/remote/put.go",
 		"		return false, errSigned\n", "		return true, nil\n",
 		"", "TestPutMeetsAnother",
@@ -447,8 +457,13 @@ var mutants = []mutant{
 	},
 	{
 		9, "objects are not compressed", "store/remote/put.go",
-		"s.enc.EncodeAll(content, nil)", "stored(content)",
-		"", "TestGolden",
+		"s.enc.EncodeAll(content, nil)",
+		"func(c []byte) []byte {\n" +
+			"		z := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0, byte(len(c)), byte(len(c) >> 8), byte(len(c) >> 16), byte(len(c) >> 24)}\n" +
+			"		for {\n			n := min(len(c), 128<<10)\n			h := n << 3\n			if n == len(c) {\n				h |= 1\n			}\n" +
+			"			z = append(append(z, byte(h), byte(h>>8), byte(h>>16)), c[:n]...)\n			if c = c[n:]; len(c) == 0 {\n				return z\n			}\n" +
+			"		}\n	}(content)",
+		"", "TestLimitOfSize",
 	},
 
 	// 10
@@ -474,7 +489,7 @@ var mutants = []mutant{
 	},
 	{
 		10, "a prefetch that hangs does so for ever", "store/tiered/prefetch.go",
-		"		limit := prefetchTimeouts * t.Timeout\n", "		limit := 1000 * time.Hour\n",
+		"		limit := prefetchTimeouts * t.Timeout\n", "		limit := 1000000 * t.Timeout\n",
 		"", "TestPrefetch",
 	},
 
@@ -503,7 +518,7 @@ var mutants = []mutant{
 	// 12
 	{
 		12, "Redis: that it is full is an error like others", "store/redis/errors.go",
-		"	case hasCode(err, \"OOM\"):\n		kind = remote.ErrFull\n", "",
+		"	case hasCode(err, \"OOM\"):\n", "	case hasCode(err, \"FULL\"):\n",
 		"", "TestFull",
 	},
 	{
@@ -591,6 +606,16 @@ var mutants = []mutant{
 		"", "TestTwoUsers",
 	},
 	{
+		14, "an agent asks remotes as one tenant for all", "cmd/kernstash/internal/node/remotes.go",
+		"Addresses: s.Remote, Tenant: t.Name,", "Addresses: s.Remote, Tenant: s.Tenant,",
+		"", "TestRemotesOfTenants",
+	},
+	{
+		14, "an agent believes the keys of one tenant for all", "cmd/kernstash/internal/node/remotes.go",
+		"		c.Trust = trust.Open(t.Trust, true)\n", "		_ = trust.Open(t.Trust, true)\n",
+		"", "TestRemotesOfTenants",
+	},
+	{
 		14, "gc removes other tenants' objects of other versions", "cmd/kernstash/internal/remotes/gc.go",
 		"tenant != c.Tenant || layout == c.layout()", "tenant == \"\" || layout == c.layout()",
 		"", "TestGCSelects",
@@ -616,6 +641,11 @@ var mutants = []mutant{
 		15, "a call that was late is an error like others", "store/tiered/far.go",
 		"		s.count(stats.RemoteTimeouts)\n", "		s.count(stats.RemoteErrors)\n",
 		"", "TestHangsOnce",
+	},
+	{
+		15, "errors of a remote are not counted", "store/tiered/far.go",
+		"	default:\n		s.count(stats.RemoteErrors)\n", "	default:\n",
+		"", "TestFailsOnce",
 	},
 	{
 		15, "that a breaker opens is not counted", "store/tiered/far.go",

@@ -127,6 +127,45 @@ func TestBacksOff(t *testing.T) {
 	})
 }
 
+// Machines for which a remote failed at one moment do not ask it again at one moment.
+func TestProbesAreApart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const n = 20
+		var machines []*machine
+		var probed [n]atomic.Int64 // nanoseconds after the start
+		begin := time.Now()
+		for i := range n {
+			f := newFar()
+			f.fails(func(context.Context, string) error {
+				if after := time.Since(begin); after > 0 {
+					probed[i].CompareAndSwap(0, int64(after))
+				}
+				return errBroken
+			})
+			machines = append(machines, newMachine(t, tiered.Options{Far: []tiered.Far{{Name: "far", Store: f}}}))
+		}
+		k := storetest.New(t, "k", 10).Key
+		for ; time.Since(begin) < 2*time.Second; time.Sleep(10 * time.Millisecond) {
+			for _, m := range machines {
+				miss(t, m, k, reason.MissRemote)
+			}
+			synctest.Wait()
+		}
+		moments := make(map[int64]bool)
+		for i := range probed {
+			at := probed[i].Load()
+			if at < int64(700*time.Millisecond) || at > int64(1300*time.Millisecond) {
+				t.Errorf("a probe after %v, want about a second", time.Duration(at))
+			}
+			moments[at] = true
+		}
+		if len(moments) < n/3 {
+			t.Errorf("%d machines probe at %d moments", n, len(moments))
+		}
+	})
+}
+
 // A short deadline that is passed once says little: together they cost the timeout at most.
 func TestShortDeadlines(t *testing.T) {
 	t.Parallel()
