@@ -533,7 +533,7 @@ var mutants = []mutant{
 	},
 	{
 		12, "S3: that there is no room is an error like others", "store/s3/call.go",
-		"		return e.Status == http.StatusInsufficientStorage ||\n", "		return\n",
+		"		return e.Status == http.StatusInsufficientStorage ||\n", "		return false &&\n",
 		"", "TestAnswers",
 	},
 
@@ -555,7 +555,9 @@ var mutants = []mutant{
 	},
 	{
 		13, "headers are uploaded", "store/tiered/blobs.go",
-		"	if kind != store.Manifests || len(s.present()) == 0", "	if len(s.present()) == 0",
+		"kind != store.Manifests || len(s.present()) == 0 || s.o.ReadOnly || ctx.Err() != nil {\n		return err\n	}\n	b, invalid := portable(content, name)\n",
+		"len(s.present()) == 0 || s.o.ReadOnly || ctx.Err() != nil {\n		return err\n	}\n" +
+			"	b, invalid := portable(content, name)\n	if kind == store.Headers {\n		b, invalid = content, nil\n	}\n",
 		"", "TestManifests",
 	},
 	{

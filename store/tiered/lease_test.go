@@ -399,6 +399,9 @@ func TestWaitsEnd(t *testing.T) {
 				t.Errorf("cost %v, wait %v: ten give up at %d moments", tt.cost, tt.wait, len(seen))
 			}
 		}
+		if s := a.counts.Snapshot(); s[stats.LeasesWaited] != 40 || s[stats.LeasesGivenUp] != 40 {
+			t.Errorf("of 40 waits %d are counted, and %d as given up", s[stats.LeasesWaited], s[stats.LeasesGivenUp])
+		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		begin := time.Now()
