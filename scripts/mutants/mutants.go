@@ -618,6 +618,11 @@ var mutants = []mutant{
 		"", "TestRemotesOfTenants",
 	},
 	{
+		14, "the tenant of the setting is that of an agent's tenant called default", "cmd/kernstash/internal/node/node.go",
+		"		s.Tenant = \"default\" //", "		_ = s.Tenant //",
+		"", "TestTenantOfTheSetting",
+	},
+	{
 		14, "gc removes other tenants' objects of other versions", "cmd/kernstash/internal/remotes/gc.go",
 		"tenant != c.Tenant || layout == c.layout()", "tenant == \"\" || layout == c.layout()",
 		"", "TestGCSelects",

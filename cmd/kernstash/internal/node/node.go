@@ -44,6 +44,9 @@ func Run(ctx context.Context, a *cli.App, o Options) error {
 	if err != nil {
 		return err
 	}
+	if len(config.Tenants) > 0 {
+		s.Tenant = "default" // the setting names the tenant of who has no configuration
+	}
 	if err := place(a, config, s, o.Socket); err != nil {
 		return err
 	}
