@@ -75,6 +75,11 @@ var mutants = []mutant{
 		"", "TestObjectsContract",
 	},
 	{
+		2, "HTTP: who puts where something is replaces it", "store/http/http.go",
+		"			case http.StatusOK:\n				return remote.ErrExists\n", "			case http.StatusOK:\n				return nil\n",
+		"", "TestObjectsContract",
+	},
+	{
 		2, "an answer that is of another key is taken", "store/tiered/far.go",
 		"e == nil || e.Key != k || e.Artifact == nil", "e == nil || e.Artifact == nil",
 		"", "TestLies",
@@ -568,6 +573,16 @@ var mutants = []mutant{
 	{
 		13, "an error of Redis shows the password", "store/redis/errors.go",
 		"		text = strings.ReplaceAll(text, s, \"***\")\n", "		_ = s\n",
+		"", "TestNoPasswordInErrors",
+	},
+	{
+		13, "an error of HTTP shows the password", "store/http/errors.go",
+		"	for _, s := range o.secrets {\n		text = strings.ReplaceAll(text, s, \"***\")\n	}\n", "",
+		"", "TestNoPasswordInErrors",
+	},
+	{
+		13, "an error of HTTP shows the token", "store/http/errors.go",
+		"			text = strings.ReplaceAll(text, token, \"***\")\n", "			_ = token\n",
 		"", "TestNoPasswordInErrors",
 	},
 	{
