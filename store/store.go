@@ -116,6 +116,10 @@ var ErrNotFound = errors.New("not in the cache")
 // ErrTooLarge is wrapped by Put for an artifact that is larger than the store.
 var ErrTooLarge = errors.New("larger than the cache")
 
+// ErrStays is wrapped by Put where what is there must stay: another put of the same entry would end
+// in the same way.
+var ErrStays = errors.New("what is there stays")
+
 // ErrDropped is wrapped by Put when the store is full and the evictor has not caught up.
 var ErrDropped = errors.New("dropped, the cache is full")
 

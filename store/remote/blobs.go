@@ -62,7 +62,7 @@ func (s *Store) PutBlob(ctx context.Context, kind store.Kind, name key.Digest, c
 		b, err = s.seal(kindManifest, name[:], content, sha256.Sum256(content))
 	}
 	if err == nil {
-		err = s.o.Put(ctx, s.ManifestName(name), b, true)
+		err = s.write(ctx, s.ManifestName(name), b, true)
 	}
 	if err != nil {
 		return fmt.Errorf("put %+q %s: %w", kind, name.Dir(), err)

@@ -113,7 +113,7 @@ func TestWhatIsSigned(t *testing.T) {
 	t.Parallel()
 	e, other := storetest.New(t, "one", 1000), storetest.New(t, "two", 1000)
 	good := object1(t, writer("ours", keyOf(1)), e)
-	foreign := object1(t, writer("theirs", keyOf(1)), e)
+	foreign := object1(t, writer("hers", keyOf(1)), e) // as long as ours, so that nothing else of the head changes with it
 	swapped := object1(t, writer("ours", keyOf(1)), other)
 	evil := object1(t, writer("ours", nil), e)
 	payloadOf := func(b []byte) []byte {

@@ -96,7 +96,7 @@ func (s *Store) putObject(ctx context.Context, e *store.Entry, b []byte) (store.
 	name := s.Name(e.Key)
 	var err error
 	for range tries {
-		if err = s.o.Put(ctx, name, b, false); err == nil {
+		if err = s.write(ctx, name, b, false); err == nil {
 			return store.Stored, nil
 		}
 		if !errors.Is(err, ErrExists) {
@@ -116,7 +116,7 @@ func (s *Store) putObject(ctx context.Context, e *store.Entry, b []byte) (store.
 		if !replace {
 			return store.Existing, nil
 		}
-		if err := s.o.Put(ctx, name, b, true); err != nil {
+		if err := s.write(ctx, name, b, true); err != nil {
 			return store.Failed, err
 		}
 		return store.Bettered, nil
@@ -124,13 +124,18 @@ func (s *Store) putObject(ctx context.Context, e *store.Entry, b []byte) (store.
 	return store.Failed, err
 }
 
-// ErrStays is wrapped by the error of Put where what is there must stay: another put of the same
-// entry would end in the same way.
-var ErrStays = errors.New("what is there stays")
+// write puts an object into the engine. What is too large for the engine is too large for the store.
+func (s *Store) write(ctx context.Context, name string, b []byte, replace bool) error {
+	err := s.o.Put(ctx, name, b, replace)
+	if errors.Is(err, ErrTooLarge) {
+		err = fmt.Errorf("%w: %w", store.ErrTooLarge, err)
+	}
+	return err
+}
 
 var (
-	errOtherVersion = fmt.Errorf("%w: it is of another version of kernstash", ErrStays)
-	errSigned       = fmt.Errorf("%w: it is signed, and this is not", ErrStays)
+	errOtherVersion = fmt.Errorf("%w: it is of another version of kernstash", store.ErrStays)
+	errSigned       = fmt.Errorf("%w: it is signed, and this is not", store.ErrStays)
 )
 
 // replaces reports whether an entry, as object b, takes the place of an object: that is damaged, nothing that this

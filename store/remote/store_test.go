@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -504,6 +506,24 @@ func (h halfway) GetMany(ctx context.Context, names []string, limit int64, got f
 		return err
 	}
 	return h.err
+}
+
+// TestGetManyAtOnce: an engine that gets one by one is asked for sixteen at a time.
+func TestGetManyAtOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const trip, keys = 10 * time.Millisecond, 64
+		m := &remotetest.Memory{Fault: remotetest.Slow(trip)}
+		all := make([]key.Key, keys)
+		for i := range all {
+			all[i].Sum[0] = byte(i)
+		}
+		begin, n := time.Now(), 0
+		remote.New(oneByOne{m}, remote.Options{}).GetMany(t.Context(), all, func(key.Key, *store.Entry, error) { n++ })
+		if took := time.Since(begin); n != keys || took != keys/16*trip {
+			t.Errorf("%d answers after %v, want %d after %v", n, took, keys, keys/16*trip)
+		}
+	})
 }
 
 // TestListOfOthers: what is damaged is listed as that, and what is no entry is not.

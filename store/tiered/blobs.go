@@ -106,12 +106,20 @@ func (s *Store) PutBlob(ctx context.Context, kind store.Kind, name key.Digest, c
 			continue
 		}
 		size := int64(len(b))
-		t.uploads.add(&task{size: size, do: func() {
+		drop := func() {
+			s.count(stats.RemotePutsDropped)
+			s.notKept(name)
+		}
+		if !t.uploads.add(&task{size: size, do: func() {
 			err := s.write(t, size, func(ctx context.Context) error { return t.blobs.PutBlob(ctx, store.Manifests, name, b) })
-			if err == nil {
-				s.absent.forget(question{t.index, store.Manifests, name})
+			if err != nil {
+				s.notKept(name)
+				return
 			}
-		}, drop: func() { s.count(stats.RemotePutsDropped) }})
+			s.absent.forget(question{t.index, store.Manifests, name})
+		}, drop: drop}) {
+			drop()
+		}
 	}
 	return err
 }
@@ -144,4 +152,11 @@ func (s *Store) sameAsKept(name key.Digest, b []byte) bool {
 	}
 	s.kept[name] = sum
 	return false
+}
+
+// notKept says that a far store lacks a manifest: it is uploaded when it is put again.
+func (s *Store) notKept(name key.Digest) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.kept, name)
 }

@@ -91,6 +91,32 @@ func TestManifests(t *testing.T) {
 	})
 }
 
+// A manifest that could not be uploaded is uploaded when it is put again.
+func TestManifestIsUploadedLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFar()
+		f.fails(func(context.Context, string) error { return errBroken })
+		m := newMachine(t, tiered.Options{Far: []tiered.Far{{Name: "far", Store: f}}})
+		name := key.Digest{1}
+		unit := key.Unit{Dir: "/d", Includes: []key.Include{{Name: `"a.h"`}}, Files: []key.File{{Path: "/a.h", Digest: headerDigest}}}
+		content := manifest.New(unit, 0, []manifest.Read{{Path: "/a.h"}}, nil).Append(nil, name)
+		for i, want := range []int64{1, 1, 2, 2} { // the second one meets the pause of the breaker, the last one what is there
+			if err := m.PutBlob(t.Context(), store.Manifests, name, content); err != nil {
+				t.Fatal(err)
+			}
+			m.settle(t)
+			if n := f.blobPuts.Load(); n != want {
+				t.Errorf("put %d: %d uploads, want %d", i, n, want)
+			}
+			if i == 1 {
+				f.works()
+				time.Sleep(2 * time.Second)
+			}
+		}
+	})
+}
+
 const header = "#define A\n"
 
 var headerDigest = key.Digest(sha256.Sum256([]byte(header)))

@@ -117,7 +117,7 @@ func answered(err error) bool {
 		}
 		return true
 	}
-	return err == nil || errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrInvalid)
+	return err == nil || errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrTooLarge) || errors.Is(err, store.ErrStays) || errors.Is(err, store.ErrInvalid)
 }
 
 // fetch is the search for an entry in the far stores, which all who want it at once share. The

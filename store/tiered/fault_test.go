@@ -87,6 +87,24 @@ func TestHangsOnce(t *testing.T) {
 	}
 }
 
+// A remote that answers with an error at once is left alone after the first.
+func TestFailsOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFar()
+		f.fails(func(context.Context, string) error { return errBroken })
+		m := newMachine(t, tiered.Options{Far: []tiered.Far{{Name: "far", Store: f}}})
+		k := storetest.New(t, "k", 10).Key
+		for range 20 {
+			miss(t, m, k, reason.MissRemote)
+		}
+		if n := f.gets.Load(); n != 1 {
+			t.Errorf("%d calls, want 1", n)
+		}
+		m.counted(t, map[stats.Counter]int64{stats.RemoteErrors: 1, stats.RemoteBreaks: 1, stats.RemoteSkipped: 19, stats.RemoteMisses: 20})
+	})
+}
+
 // While it does not answer, it is asked more and more seldom.
 func TestBacksOff(t *testing.T) {
 	t.Parallel()
@@ -105,6 +123,45 @@ func TestBacksOff(t *testing.T) {
 		// 1 + pauses of 1 and 2 s; then of 4, 8, 16, 32; then of a minute, each with a quarter of jitter.
 		if calls[0] < 2 || calls[0] > 4 || calls[1] < 3 || calls[1] > 6 || calls[2] < 7 || calls[2] > 14 || calls[3] < 15 || calls[3] > 27 {
 			t.Errorf("calls in 4, 60, 600 and 1200 s: %v", calls)
+		}
+	})
+}
+
+// Machines for which a remote failed at one moment do not ask it again at one moment.
+func TestProbesAreApart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const n = 20
+		var machines []*machine
+		var probed [n]atomic.Int64 // nanoseconds after the start
+		begin := time.Now()
+		for i := range n {
+			f := newFar()
+			f.fails(func(context.Context, string) error {
+				if after := time.Since(begin); after > 0 {
+					probed[i].CompareAndSwap(0, int64(after))
+				}
+				return errBroken
+			})
+			machines = append(machines, newMachine(t, tiered.Options{Far: []tiered.Far{{Name: "far", Store: f}}}))
+		}
+		k := storetest.New(t, "k", 10).Key
+		for ; time.Since(begin) < 2*time.Second; time.Sleep(10 * time.Millisecond) {
+			for _, m := range machines {
+				miss(t, m, k, reason.MissRemote)
+			}
+			synctest.Wait()
+		}
+		moments := make(map[int64]bool)
+		for i := range probed {
+			at := probed[i].Load()
+			if at < int64(700*time.Millisecond) || at > int64(1300*time.Millisecond) {
+				t.Errorf("a probe after %v, want about a second", time.Duration(at))
+			}
+			moments[at] = true
+		}
+		if len(moments) < n/3 {
+			t.Errorf("%d machines probe at %d moments", n, len(moments))
 		}
 	})
 }
@@ -290,6 +347,32 @@ func TestAbsent(t *testing.T) {
 	})
 }
 
+// What is absent is remembered of some thousands at most: who asks for more asks again, however long it
+// is remembered.
+func TestAbsentIsBounded(t *testing.T) {
+	t.Parallel()
+	f := newFar()
+	m := newMachine(t, tiered.Options{Far: []tiered.Far{{Name: "far", Store: f, Timeout: time.Minute}}, AbsentFor: time.Hour})
+	const many = 5000
+	var keys []key.Key
+	for i := range many {
+		k := key.Key{Sum: key.Digest{1, byte(i), byte(i >> 8)}}
+		keys = append(keys, k, k)
+	}
+	for _, k := range keys {
+		miss(t, m, k, reason.MissAbsent)
+	}
+	if n := f.gets.Load(); n != many {
+		t.Errorf("%d calls for %d keys, each twice in a row", n, many)
+	}
+	for _, k := range keys {
+		miss(t, m, k, reason.MissAbsent)
+	}
+	if n := f.gets.Load(); n < many+many/10 {
+		t.Errorf("%d calls: of %d keys each is remembered", n, many)
+	}
+}
+
 // Who waits for one entry shares one call, and each has a copy.
 func TestOneCall(t *testing.T) {
 	t.Parallel()
@@ -410,6 +493,54 @@ func TestCloseIsBounded(t *testing.T) {
 		unlock()
 		if f.puts.Load() != 1 || f.gets.Load() != 0 {
 			t.Errorf("%d puts, %d gets", f.puts.Load(), f.gets.Load())
+		}
+	})
+}
+
+// What is larger by itself than all that may wait is uploaded all the same, and kept near.
+func TestLargerThanTheQueue(t *testing.T) {
+	t.Parallel()
+	f := newFar()
+	o := tiered.Options{Far: []tiered.Far{{Name: "far", Store: f, Timeout: time.Minute}}, MaxQueueBytes: 1000}
+	a, b := newMachine(t, o), newMachine(t, o)
+	e := storetest.New(t, "e", 5000)
+	if _, err := a.Put(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	a.settle(t)
+	a.counted(t, nil)
+	if got, err := b.Get(t.Context(), e.Key); err != nil || got.From != "far" {
+		t.Fatal(got, err)
+	}
+	b.settle(t)
+	if _, err := b.near.Get(t.Context(), e.Key); err != nil {
+		t.Errorf("it is not near: %v", err)
+	}
+}
+
+// Close uploads what it can, and what comes of that is not lost.
+func TestCloseUploads(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFar()
+		f.fails(func(context.Context, string) error { time.Sleep(400 * time.Millisecond); return nil })
+		m := newMachine(t, tiered.Options{Far: []tiered.Far{{Name: "far", Store: f}}})
+		var all []*store.Entry
+		for i := range 4 {
+			all = append(all, storetest.New(t, strconv.Itoa(i), 10))
+			if _, err := m.Put(t.Context(), all[i]); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begin := time.Now()
+		m.Close()
+		if took := time.Since(begin); took != 1600*time.Millisecond {
+			t.Errorf("Close takes %v, want 1.6s", took)
+		}
+		for i, e := range all {
+			if _, err := f.Store.Get(t.Context(), e.Key); err != nil {
+				t.Errorf("entry %d: %v", i, err)
+			}
 		}
 	})
 }

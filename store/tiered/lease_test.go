@@ -306,6 +306,57 @@ func TestLateLease(t *testing.T) {
 	})
 }
 
+// A lease that is taken while the end of the one before it is under way is the holder's, whenever that ends.
+func TestLeaseBehindASlowRelease(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		options, l := withLeases(new(remotetest.Memory), 0)
+		options.Far[0].Locker = slowRelease{l}
+		var puts atomic.Int64
+		options.Far[0].Store = countedPuts{options.Far[0].Store, &puts}
+		a := newMachine(t, options)
+		e := storetest.New(t, "e", 10)
+		for range 2 {
+			unlock, err := a.Lock(t.Context(), e.Key, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer unlock()
+			time.Sleep(2 * time.Second) // in which the first one has ended
+			if _, err := a.Put(t.Context(), e); err != nil {
+				t.Fatal(err)
+			}
+			unlock()
+			time.Sleep(time.Millisecond) // the end begins
+		}
+		a.settle(t)
+		if n := puts.Load(); n != 2 { // who has the lease uploads, though it is near
+			t.Errorf("%d uploads, want 2", n)
+		}
+	})
+}
+
+// slowRelease has released a lease a second before it says so.
+type slowRelease struct{ store.Locker }
+
+func (l slowRelease) Lock(ctx context.Context, k key.Key, wait time.Duration) (func(), error) {
+	release, err := l.Locker.Lock(ctx, k, wait)
+	return func() {
+		release()
+		time.Sleep(time.Second)
+	}, err
+}
+
+type countedPuts struct {
+	store.Store
+	n *atomic.Int64
+}
+
+func (c countedPuts) Put(ctx context.Context, e *store.Entry) (store.PutResult, error) {
+	c.n.Add(1)
+	return c.Store.Put(ctx, e)
+}
+
 type slowLocker struct{ store.Locker }
 
 func (l slowLocker) Lock(ctx context.Context, k key.Key, wait time.Duration) (func(), error) {
@@ -347,6 +398,9 @@ func TestWaitsEnd(t *testing.T) {
 			if tt.wait > 0 && len(seen) < 5 {
 				t.Errorf("cost %v, wait %v: ten give up at %d moments", tt.cost, tt.wait, len(seen))
 			}
+		}
+		if s := a.counts.Snapshot(); s[stats.LeasesWaited] != 40 || s[stats.LeasesGivenUp] != 40 {
+			t.Errorf("of 40 waits %d are counted, and %d as given up", s[stats.LeasesWaited], s[stats.LeasesGivenUp])
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

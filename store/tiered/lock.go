@@ -328,7 +328,9 @@ func (s *Store) uploaded(k key.Key, h *hold) {
 	})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	delete(s.holds, k)
+	if s.holds[k] == h { // else the lease was taken again while its end was under way
+		delete(s.holds, k)
+	}
 	close(h.ending)
 }
 

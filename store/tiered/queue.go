@@ -9,7 +9,8 @@ import (
 )
 
 // queue does tasks in their order, off the caller's path. Its goroutine lives while there are
-// any. What waits is bounded: over a limit the oldest is dropped.
+// any. What waits is bounded: over a limit the oldest is dropped, but not the newest, which alone may be
+// larger than the limit.
 type queue struct {
 	maxBytes int64
 	maxTasks int
@@ -52,7 +53,7 @@ func (q *queue) add(t *task) bool {
 	}
 	var dropped []*task
 	for q.bytes > q.maxBytes || q.many > q.maxTasks {
-		old := q.remove(func(t *task) bool { return t.drop != nil })
+		old := q.remove(func(old *task) bool { return old.drop != nil && old != t })
 		if old == nil {
 			break
 		}

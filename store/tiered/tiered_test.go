@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/kernstash/kernstash/key"
@@ -112,6 +113,58 @@ func TestOneBuildsForAll(t *testing.T) {
 	if n := shared.puts.Load(); n != 1 { // rule 5: who has found it does not upload
 		t.Errorf("%d uploads, want 1", n)
 	}
+}
+
+// Rule 5: what is near as good already was uploaded by whoever stored it.
+func TestExistingIsNotUploaded(t *testing.T) {
+	t.Parallel()
+	f := newFar()
+	m := newMachine(t, tiered.Options{Far: []tiered.Far{{Name: "far", Store: f, Locker: f, Timeout: time.Minute}}})
+	e := storetest.New(t, "e", 100)
+	for _, want := range []store.PutResult{store.Stored, store.Existing, store.Existing} {
+		if res, err := m.Put(t.Context(), e); err != nil || res != want {
+			t.Fatal(res, err)
+		}
+		m.settle(t)
+	}
+	if n := f.puts.Load(); n != 1 {
+		t.Errorf("%d uploads, want 1", n)
+	}
+	// Who has its lease has found it nowhere.
+	unlock, err := m.Lock(t.Context(), e.Key, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unlock()
+	if res, err := m.Put(t.Context(), e); err != nil || res != store.Existing {
+		t.Fatal(res, err)
+	}
+	m.settle(t)
+	if n := f.puts.Load(); n != 2 {
+		t.Errorf("%d uploads with the second, want 2", n)
+	}
+}
+
+// Rule 15: what is saved is what the build cost less what it took to fetch.
+func TestSavedTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFar()
+		e := storetest.New(t, "e", 100)
+		e.Artifact.Cost = 10 * time.Second
+		if _, err := f.Put(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		f.fails(func(context.Context, string) error { time.Sleep(100 * time.Millisecond); return nil })
+		m := newMachine(t, tiered.Options{Far: []tiered.Far{{Name: "far", Store: f}}})
+		for range 2 { // the second time it is near
+			if _, err := m.Get(t.Context(), e.Key); err != nil {
+				t.Fatal(err)
+			}
+			m.settle(t)
+		}
+		m.counted(t, map[stats.Counter]int64{stats.RemoteHits: 1, stats.RemoteSavedTime: int64(9900 * time.Millisecond)})
+	})
 }
 
 func miss(t *testing.T, s store.Store, k key.Key, want reason.Reason) {

@@ -191,8 +191,8 @@ func (l *Locker) forget(h *held) {
 }
 
 func (l *Locker) release(h *held) {
-	l.forget(h)
 	h.end(l.o.Timeout)
+	l.forget(h) // then, as Close waits for the end of what is held
 }
 
 // renew reports whether the lease is held still, as far as is known.

@@ -135,6 +135,35 @@ func TestEnds(t *testing.T) {
 	})
 }
 
+// Close waits for a release that is under way: behind it the engine's connections end.
+func TestCloseWaitsForReleases(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const trip = 100 * time.Millisecond
+		m := &remotetest.Memory{Fault: func(ctx context.Context, op remotetest.Op, name string) error {
+			if op == remotetest.Release {
+				return remotetest.Slow(trip)(ctx, op, name)
+			}
+			return nil
+		}}
+		l, k := newLocker(m), storetest.New(t, "k", 1).Key
+		unlock, err := l.Lock(t.Context(), k, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		go unlock()
+		time.Sleep(trip / 4)
+		begin := time.Now()
+		l.Close()
+		if took := time.Since(begin); took != trip*3/4 {
+			t.Errorf("Close takes %v, want %v", took, trip*3/4)
+		}
+		if !free(t, m, k) {
+			t.Error("held after Close")
+		}
+	})
+}
+
 // A lease that is lost is not renewed any more, and its end takes nobody else's.
 func TestLost(t *testing.T) {
 	t.Parallel()

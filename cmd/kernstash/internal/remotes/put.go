@@ -106,7 +106,7 @@ func (c *Chain) upload(ctx context.Context, e *store.Entry) spool.Outcome {
 			res, err = put(ctx, t, e)
 		}
 		switch {
-		case errors.Is(err, errTooLarge), errors.Is(err, remote.ErrStays), errors.Is(err, trust.ErrUntrusted):
+		case errors.Is(err, errTooLarge), errors.Is(err, store.ErrStays), errors.Is(err, trust.ErrUntrusted):
 			refused++
 			why = append(why, t.Name+": "+err.Error())
 		case err != nil:

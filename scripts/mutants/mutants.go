@@ -1,0 +1,722 @@
+package main
+
+// rules are those of a fleet's remotes, by their numbers.
+var rules = []string{
+	1:  "Names hold the tenant and the digest of the request, nothing of the machine",
+	2:  "One entry is one object",
+	3:  "One build in the fleet",
+	4:  "What is not there yet is asked for again, soon",
+	5:  "Uploads are in the background, bounded, and only who built uploads",
+	6:  "Every call has a deadline, and what is dead is left alone",
+	7:  "What counts is signed, and checked before it is used",
+	8:  "Who may not write reads",
+	9:  "Compressed, and nothing expands to more than it says",
+	10: "Known keys come in one go",
+	11: "Large values are not for Redis",
+	12: "A full remote is a failed upload",
+	13: "Values leave the machine without what is not needed",
+	14: "Tenants are apart",
+	15: "What happens is counted",
+}
+
+// mutants are in the order of the rules.
+var mutants = []mutant{
+	// 1
+	{
+		1, "the tenant is left out of the names of objects", "store/remote/remote.go",
+		`func (s *Store) prefix() string { return layout + "/" + s.opt.Tenant + "/" }`,
+		`func (s *Store) prefix() string { return layout + "/" }`,
+		"", "TestNames",
+	},
+	{
+		1, "the name of an object holds the host's name", "store/remote/remote.go",
+		"	sum := k.Sum.String()\n	return s.prefix() + sum[:2] + \"/\" + sum",
+		"	sum := k.Sum.String()\n	host, _ := hostname()\n	return s.prefix() + sum[:2] + \"/\" + sum + \"-\" + host\n}\n\nfunc hostname() (string, error) {\n	return \"pod-0\", nil",
+		"", "TestNames",
+	},
+	{
+		1, "the key of what is built without files holds the working directory", "internal/engine/recipe.go",
+		"	if !flags.KeepPaths(words, false) {\n		rec.Options.Compile, rec.Options.Search = flags.SplitSearch(words)\n		return reason.Uncacheable{}, nil\n	}\n",
+		"",
+		".", "TestSourcesThatReadNothing",
+	},
+	{
+		1, "leases of all tenants have one name", "store/remote/remote.go",
+		`return "lease/" + s.opt.Tenant + "/" + k.Sum.String()`,
+		`return "lease/" + k.Sum.String()`,
+		"", "TestNames",
+	},
+
+	// 2
+	{
+		2, "code of one entry is taken for another's", "store/remote/payload.go",
+		"	case h.Key != k:\n", "	case h.Key == key.Key{Sum: k.Device}:\n",
+		"", "TestTrustedNonsense",
+	},
+	{
+		2, "code is stored with another's recipe", "store/remote/payload.go",
+		"	if e.Recipe.Key() != k {\n		return nil, errName\n	}\n", "",
+		"", "TestTrustedNonsense",
+	},
+	{
+		2, "what follows the recipe does not count", "store/remote/envelope.go",
+		"	if rest.End() != nil {\n		return nil, format.ErrTruncated\n	}\n", "",
+		"", "TestWhatIsSigned",
+	},
+	{
+		2, "S3: who puts where something is replaces it", "store/s3/objects.go",
+		`func absent(p *minio.PutObjectOptions) { p.SetMatchETagExcept("*") }`,
+		`func absent(*minio.PutObjectOptions) {}`,
+		"", "TestPutTogether",
+	},
+	{
+		2, "Redis: who puts where something is replaces it", "store/redis/redis.go",
+		"	if !replace {\n		args.Mode = \"NX\"\n	}\n", "",
+		"", "TestObjectsContract",
+	},
+	{
+		2, "HTTP: who puts where something is replaces it", "store/http/http.go",
+		"			case http.StatusOK:\n				return remote.ErrExists\n", "			case http.StatusOK:\n				return nil\n",
+		"", "TestObjectsContract",
+	},
+	{
+		2, "an answer that is of another key is taken", "store/tiered/far.go",
+		"e == nil || e.Key != k || e.Artifact == nil", "e == nil || e.Artifact == nil",
+		"", "TestLies",
+	},
+
+	// 3
+	{
+		3, "who wins the lease does not look again: that it was absent is remembered", "store/tiered/lock.go",
+		"	for _, t := range s.present() {\n		s.absent.forget(question{tier: t.index, sum: k.Sum})\n	}\n", "",
+		"", "TestLooksAgain",
+	},
+	{
+		3, "the lease ends before the upload", "store/tiered/lock.go",
+		"		if !t.uploads.add(&task{do: func() { s.uploaded(k, h) }}) {\n", "		if t != nil {\n",
+		"", "TestOneBuild",
+	},
+	{
+		3, "a lease is renewed for as long as its holder lives", "store/remote/lease/lease.go",
+		"	return min(2*cost, longestBuild)\n", "	return 1000 * time.Hour\n",
+		"", "TestRenewals",
+	},
+	{
+		3, "a lease of a build whose cost is not known is renewed for ever", "store/remote/lease/lease.go",
+		"		return unknownBuild\n", "		return 1000 * time.Hour\n",
+		"", "TestRenewals",
+	},
+	{
+		3, "leases are not renewed", "store/remote/lease/lease.go",
+		"		for _, h := range all {\n			several <- struct{}{}\n", "		for _, h := range all[:0] {\n			several <- struct{}{}\n",
+		"", "TestRenewals",
+	},
+	{
+		3, "those who wait for one that hangs give up at the same time", "store/tiered/lock.go",
+		"return now.Add(bound + rand.N(bound/4+1))", "return now.Add(bound + rand.N(time.Duration(1)))",
+		"", "TestWaitsEnd",
+	},
+	{
+		3, "who waits does so for as long as the caller allows, whatever the build costs", "store/tiered/lock.go",
+		"bound = min(bound, longestWait*4/5, end.Sub(now)*4/5)", "bound = end.Sub(now) * 4 / 5",
+		"", "TestWaitsEnd",
+	},
+	{
+		3, "who waits does not look whether the entry is there", "store/tiered/lock.go",
+		"		came, err := s.arrives(ctx, k)\n", "		came, err := false, error(nil)\n",
+		"", "TestServedAtOnce",
+	},
+	{
+		3, "Redis: a lease is released without its token", "store/redis/lease.go",
+		"`if redis.call(\"GET\", KEYS[1]) == ARGV[1] then return redis.call(\"DEL\", KEYS[1]) else return 0 end`",
+		"`return redis.call(\"DEL\", KEYS[1])`",
+		"", "TestLease",
+	},
+	{
+		3, "Redis: a lease is renewed without its token", "store/redis/lease.go",
+		"`if redis.call(\"GET\", KEYS[1]) == ARGV[1] then return redis.call(\"PEXPIRE\", KEYS[1], ARGV[2]) else return 0 end`",
+		"`return redis.call(\"PEXPIRE\", KEYS[1], ARGV[2])`",
+		"", "TestLease",
+	},
+	{
+		3, "Redis: leases do not run out", "store/redis/lease.go",
+		`redis.SetArgs{Mode: "NX", TTL: max(ttl, time.Millisecond)}`, `redis.SetArgs{Mode: "NX"}`,
+		"", "TestObjectsContract",
+	},
+	{
+		3, "S3: the clock of this machine says when a lease runs out", "store/s3/lease.go",
+		"		now, err2 := http.ParseTime(found.header.Get(\"Date\"))\n", "		now, err2 := time.Now(), error(nil)\n",
+		"", "TestLeaseRunsOut",
+	},
+	{
+		3, "S3: a lease that ran out is taken over without a look at who has it by now", "store/s3/lease.go",
+		"err = l.write(ctx, ttl, matching(seen.etag))\n		switch {", "err = l.write(ctx, ttl, nil)\n		switch {",
+		"", "TestLeaseRenewedMeanwhile",
+	},
+	{
+		3, "a remote that asks to be called less often is built around", "store/tiered/lock.go",
+		"	if errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrBusy) { // of which", "	if errors.Is(err, store.ErrLocked) { // of which",
+		"", "TestRemoteIsBusy",
+	},
+	{
+		3, "who is served after a wait uploads once more", "store/tiered/tiered.go",
+		"	if res == store.Existing && !s.holdsLease(e.Key) {\n		return res, err // whoever stored it uploads it\n	}\n", "",
+		"", "TestExistingIsNotUploaded",
+	},
+
+	// 4
+	{
+		4, "that something is absent is remembered for an hour", "store/tiered/tiered.go",
+		"	defaultAbsentFor = 2 * time.Second\n", "	defaultAbsentFor = time.Hour\n",
+		"", "TestAbsent",
+	},
+	{
+		4, "that something is absent is not remembered", "store/tiered/absent.go",
+		"	a.all[q] = now.Add(a.lasts)\n", "	_ = now\n",
+		"", "TestAbsent",
+	},
+	{
+		4, "a remote that failed is remembered as one that does not have it", "store/tiered/far.go",
+		"miss.Reason == reason.MissAbsent && answered(err) {\n			s.absent.add(question{tier: t.index, sum: k.Sum})", "miss.Reason != 0 {\n			s.absent.add(question{tier: t.index, sum: k.Sum})",
+		"", "TestAbsent",
+	},
+	{
+		4, "what was absent is so still after a wait for it", "store/tiered/lock.go",
+		"		s.absent.clear() // also where", "		// also where",
+		"", "TestAbsentAfterWait",
+	},
+	{
+		4, "what does not answer is taken for an answer that nothing is there", "store/tiered/far.go",
+		"		case reason.MissRemote, reason.MissUnreadable, reason.MissTierOff:\n			return false\n", "		case reason.MissUnreadable, reason.MissTierOff:\n			return false\n",
+		"", "TestFailsOnce",
+	},
+	{
+		4, "what is absent is remembered without bound", "store/tiered/absent.go",
+		"	if len(a.all) >= maxAbsent {\n		a.makeRoom(now)\n	}\n", "",
+		"", "TestAbsentIsBounded",
+	},
+
+	// 5
+	{
+		5, "what waits to be uploaded is not bounded in number", "store/tiered/queue.go",
+		"q.bytes > q.maxBytes || q.many > q.maxTasks", "q.bytes > q.maxBytes",
+		"", "TestQueue",
+	},
+	{
+		5, "what waits to be uploaded is not bounded in bytes", "store/tiered/queue.go",
+		"q.bytes > q.maxBytes || q.many > q.maxTasks", "q.many > q.maxTasks",
+		"", "TestQueue",
+	},
+	{
+		5, "over the bound the newest is dropped", "store/tiered/queue.go",
+		"		old := q.remove(func(old *task) bool { return old.drop != nil && old != t })\n", "		old := q.remove(func(old *task) bool { return old.drop != nil && old == t })\n",
+		"", "TestQueue",
+	},
+	{
+		5, "Close waits until all is uploaded", "store/tiered/tiered.go",
+		"	deadline := time.Now().Add(s.o.CloseWait)\n	s.Flush(deadline)\n", "	s.Flush(time.Now().Add(10 * time.Hour))\n",
+		"", "TestCloseIsBounded",
+	},
+	{
+		5, "Close drops what waits at once", "store/tiered/tiered.go",
+		"	deadline := time.Now().Add(s.o.CloseWait)\n	s.Flush(deadline)\n", "",
+		"", "TestCloseUploads",
+	},
+	{
+		5, "who found an entry uploads it", "store/tiered/far.go",
+		"		if t.takes(e.Artifact.Size()) && s.absent.has(", "		if t.takes(e.Artifact.Size()) || s.absent.has(",
+		"", "TestLimitsOfFar",
+	},
+	{
+		5, "who found an entry uploads it to where it is from", "store/tiered/far.go",
+		"	for _, t := range s.tiers[:from.index] {\n		if t.takes(e.Artifact.Size()) && s.absent.has(question{tier: t.index, sum: e.Key.Sum}) {\n", "	for _, t := range s.tiers {\n		if t.takes(e.Artifact.Size()) {\n",
+		"", "TestOneBuildsForAll",
+	},
+	{
+		5, "an upload delays who built", "store/tiered/queue.go",
+		"		q.running = true\n		go q.run()\n	}\n	q.mu.Unlock()\n", "		q.running = true\n		q.mu.Unlock()\n		q.run()\n		q.mu.Lock()\n	}\n	q.mu.Unlock()\n",
+		"", "TestQueue",
+	},
+	{
+		5, "the worker uploads without bound", "worker/upload.go",
+		"w.uploadable(e) && len(all) < uploadsAtOnce", "w.uploadable(e)",
+		"", "TestUploads",
+	},
+
+	// 6
+	{
+		6, "a call has no deadline", "store/tiered/far.go",
+		"	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)\n", "	ctx, cancel := context.WithTimeoutCause(ctx, 1000*time.Hour, errLate)\n",
+		"", "TestHangsOnce",
+	},
+	{
+		6, "a call may take longer than the build", "store/tiered/far.go",
+		"		return min(t.Timeout, cost/2)\n", "		return t.Timeout\n",
+		"", "TestShortDeadlines",
+	},
+	{
+		6, "who calls waits for an engine that does not heed its context", "store/tiered/far.go",
+		"	case <-ctx.Done():\n		return none, context.Cause(ctx)\n	}\n}\n\n// limit", "	case <-s.base.Done():\n		return none, context.Cause(ctx)\n	}\n}\n\n// limit",
+		"", "TestHangsOnce",
+	},
+	{
+		6, "the breaker never opens", "store/tiered/breaker.go",
+		"	b.open, b.probing, b.lost = true, false, 0\n", "	b.probing, b.lost = false, 0\n",
+		"", "TestHangsOnce",
+	},
+	{
+		6, "the breaker never lets a call probe", "store/tiered/breaker.go",
+		"	case b.probing || time.Now().Before(b.until):\n", "	case b.open:\n",
+		"", "TestHangsOnce",
+	},
+	{
+		6, "the breaker stays open after a call was answered", "store/tiered/breaker.go",
+		"	b.open, b.probing, b.pause, b.lost = false, false, 0, 0\n", "	b.probing, b.pause, b.lost = false, 0, 0\n",
+		"", "TestHangsOnce",
+	},
+	{
+		6, "somebody waits for the probe", "store/tiered/far.go",
+		"	case probe:\n		go func() {\n			if e, err := s.ask(context.Background(), t, k); err == nil {\n				s.backfill(t, e)\n			}\n		}()\n", "	case probe:\n		return s.ask(ctx, t, k)\n",
+		"", "TestHangsOnce",
+	},
+	{
+		6, "the breaker's pauses do not grow", "store/tiered/breaker.go",
+		"	b.pause = min(max(2*b.pause, shortestBreak), longestBreak)\n", "	b.pause = shortestBreak\n",
+		"", "TestBacksOff",
+	},
+	{
+		6, "the breaker's pauses grow without end", "store/tiered/breaker.go",
+		"	b.pause = min(max(2*b.pause, shortestBreak), longestBreak)\n", "	b.pause = max(2*b.pause, shortestBreak)\n",
+		"", "TestBacksOff",
+	},
+	{
+		6, "all machines ask a remote that failed again at one moment", "store/tiered/breaker.go",
+		"	return d*3/4 + rand.N(d/2+1)\n", "	return d + rand.N(time.Duration(1))\n",
+		"", "TestProbesAreApart",
+	},
+	{
+		6, "Redis: calls are left to the client's own idea of contexts", "store/redis/redis.go",
+		"	select {\n	case r := <-done:\n		return r.value, r.err\n	case <-ctx.Done():\n		return result{}.value, ctx.Err()\n	}\n", "	r := <-done\n	return r.value, r.err\n",
+		"", "TestDeadlines",
+	},
+	{
+		6, "Redis: the client does not heed deadlines", "store/redis/redis.go",
+		"			ContextTimeoutEnabled: true,\n", "",
+		"", "TestConnectionsEndWithTheirCalls",
+	},
+	{
+		6, "Redis: calls are tried again", "store/redis/redis.go",
+		"			MaxRetries:            -1,\n", "",
+		"", "TestCallsAreMadeOnce",
+	},
+	{
+		6, "S3: a call waits for its client", "store/s3/call.go",
+		"	case err := <-c.failed:\n		return none, err\n	case <-ctx.Done():\n		return none, ctx.Err()\n	}\n}\n\n// transport", "	case err := <-c.failed:\n		return none, err\n	}\n}\n\n// transport",
+		"", "TestDeadlines",
+	},
+	{
+		6, "a lease that comes when nobody waits any more is kept", "store/tiered/lock.go",
+		"		}, func(release func()) { release() })\n", "		}, nil)\n",
+		"", "TestLateLease",
+	},
+	{
+		6, "to release a lease may take for ever", "store/remote/lease/lease.go",
+		"	h.over = true\n	ctx, cancel := context.WithTimeout(context.Background(), timeout)\n", "	h.over = true\n	ctx, cancel := context.WithCancel(context.Background())\n",
+		"", "TestTrouble",
+	},
+
+	// 7
+	{
+		7, "no signature is asked for", "store/remote/envelope.go",
+		"	if list.IsSet() {\n		if o.signer == nil {", "	if false {\n		if o.signer == nil {",
+		"", "TestWhatIsSigned",
+	},
+	{
+		7, "what is not signed counts where there is a list", "store/remote/envelope.go",
+		"	if list.IsSet() {\n		if o.signer == nil {", "	if list.IsSet() && o.signer != nil {\n		if o.signer == nil {",
+		"", "TestWhatIsSigned",
+	},
+	{
+		7, "whoever signs is trusted", "store/remote/envelope.go",
+		"		if err := list.Check(o.signer); err != nil {\n			return err\n		}\n", "",
+		"", "TestWhatIsSigned",
+	},
+	{
+		7, "that a trusted key is named is enough", "store/remote/envelope.go",
+		"		if !ed25519.Verify(o.signer, message(o.raw), o.signature) {\n			return fmt.Errorf(\"%w: the signature of %s is wrong\", trust.ErrUntrusted, trust.Fingerprint(o.signer))\n		}\n", "",
+		"", "TestWhatIsSigned",
+	},
+	{
+		7, "the payload is signed, and not the key", "store/remote/envelope.go",
+		"	case o.kind != kind || !bytes.Equal(o.name, name):\n", "	case o.kind != kind:\n",
+		"", "TestManifestsAreSigned",
+	},
+	{
+		7, "a signature is good for other uses", "store/remote/envelope.go",
+		"	return append(wire.AppendText(make([]byte, 0, 4+len(domain)+len(head)), domain), head...)\n", "	return append(make([]byte, 0, 4+len(domain)+len(head)), head...)\n",
+		"", "TestWhatIsSigned",
+	},
+	{
+		7, "the payload's digest is not checked", "store/remote/envelope.go",
+		"	if sha256.Sum256(o.payload) != o.digest {\n		return format.ErrDigest\n	}\n", "",
+		"", "TestEveryByteCounts",
+	},
+	{
+		7, "a manifest is taken for an entry", "store/remote/envelope.go",
+		"	case o.kind != kind || !bytes.Equal(o.name, name):\n", "	case !bytes.Equal(o.name, name) && o.kind == kind:\n",
+		"", "TestWhatIsSigned",
+	},
+	{
+		7, "it is decompressed before it is verified", "store/remote/remote.go",
+		"	if err := o.check(s.opt.Tenant, kind, name, s.opt.Trust, s.opt.MaxSize); err != nil {\n", "	if _, err := o.decompress(s.z); err != nil {\n		return o, nil, err\n	}\n	if err := o.check(s.opt.Tenant, kind, name, s.opt.Trust, s.opt.MaxSize); err != nil {\n",
+		"", "TestVerifiedBeforeDecompressed",
+	},
+	{
+		7, "a revoked key is trusted", "trust/list.go",
+		"	case s.revoked[by]:\n		return fmt.Errorf(\"%w: %s is revoked\", ErrUntrusted, Fingerprint(k))\n", "",
+		"", "TestList",
+	},
+	{
+		7, "a list that cannot be read is no list", "trust/list.go",
+		"	return s.err != nil || len(s.trusted) > 0 || len(s.revoked) > 0\n", "	return len(s.trusted) > 0 || len(s.revoked) > 0\n",
+		"", "TestList",
+	},
+	{
+		7, "a list of revoked keys alone is no list", "trust/list.go",
+		"	return s.err != nil || len(s.trusted) > 0 || len(s.revoked) > 0\n", "	return s.err != nil || len(s.trusted) > 0\n",
+		"", "TestList",
+	},
+	{
+		7, "a list in use is not read again", "trust/list.go",
+		"age >= 0 && age < reloadEvery || !l.read.TryLock()", "age >= 0 || !l.read.TryLock()",
+		"", "TestListIsReadAgain",
+	},
+	{
+		7, "code that was damaged on disk is loaded", "internal/format/bin.go",
+		"		if sumOf(a.Binaries[i].Data) != bin.Sum {\n			return nil, ErrDigest\n		}\n", "",
+		"", "TestBinEveryByteIsChecked",
+	},
+	{
+		7, "what is not signed replaces what is", "store/remote/put.go",
+		"		return false, errSigned\n", "		return true, nil\n",
+		"", "TestPutMeetsAnother",
+	},
+	{
+		7, "manifests are not signed", "store/remote/blobs.go",
+		"		_, content, err = s.unseal(b, kindManifest, name[:])\n", "		var o *object\n		if o, err = parse(b); err == nil {\n			content, err = o.decompress(s.z)\n		}\n",
+		"", "TestManifestsAreSigned",
+	},
+
+	// 8
+	{
+		8, "leases of those who may not write are objects, which they may not put", "store/remote/remote.go",
+		`return "lease/" + s.opt.Tenant + "/" + k.Sum.String()`, `return s.prefix() + "lease/" + k.Sum.String()`,
+		"", "TestNames",
+	},
+	{
+		8, "a remote that refuses writes is not read", "store/tiered/tiered.go",
+		"		s.settle(s.base, t, &t.writes, err, limit)\n		if !errors.Is(err, store.ErrBusy)", "		s.settle(s.base, t, &t.reads, err, limit)\n		if !errors.Is(err, store.ErrBusy)",
+		"", "TestRefusesWrites",
+	},
+	{
+		8, "leases are taken by who cannot put what it builds", "store/tiered/lock.go",
+		"!t.ReadOnly && t.reads.closed() && t.writes.closed()\n", "!t.ReadOnly && t.reads.closed()\n",
+		"", "TestRefusesWrites",
+	},
+	{
+		8, "leases are taken from a remote that is not written", "store/tiered/lock.go",
+		"!t.ReadOnly && t.reads.closed() && t.writes.closed()\n", "t.reads.closed() && t.writes.closed()\n",
+		"", "TestLimitsOfFar",
+	},
+	{
+		8, "what may be read alone is put", "store/tiered/tiered.go",
+		"{ return !t.ReadOnly && (t.MaxSize <= 0 || size <= t.MaxSize) }", "{ return t.MaxSize <= 0 || size <= t.MaxSize }",
+		"", "TestLimitsOfFar",
+	},
+	{
+		8, "who asks for signatures and cannot sign puts all the same", "cmd/kernstash/internal/remotes/remotes.go",
+		"	readOnly := c.Sign == nil && c.Trust.IsSet()\n", "	readOnly := false\n",
+		"", "TestFarSigns",
+	},
+	{
+		8, "Redis: a refusal is not known as one", "store/redis/errors.go",
+		"	case hasCode(err, \"NOPERM\", \"NOAUTH\", \"WRONGPASS\", \"READONLY\") ||", "	case hasCode(err, \"NOAUTH\", \"WRONGPASS\", \"READONLY\") ||",
+		"", "TestReadOnlyUser",
+	},
+
+	// 9
+	{
+		9, "what an object expands to is not bounded by the store's limit", "store/remote/envelope.go",
+		"	if o.decompressed > uint64(limit) {\n", "	if o.decompressed > 1<<62 {\n",
+		"", "TestLimitOfSize",
+	},
+	{
+		9, "the decoder makes more than the head says", "store/remote/remote.go",
+		", zstd.WithDecodeAllCapLimit(true)", "",
+		"", "TestObjectBombs",
+	},
+	{
+		9, "less than the head says is taken", "store/remote/envelope.go",
+		"	case uint64(len(b)) != o.decompressed:\n		return nil, format.ErrTruncated\n", "",
+		"", "TestTrustedNonsense",
+	},
+	{
+		9, "objects are not compressed", "store/remote/put.go",
+		"s.enc.EncodeAll(content, nil)",
+		"func(c []byte) []byte {\n" +
+			"		z := []byte{0x28, 0xb5, 0x2f, 0xfd, 0xa0, byte(len(c)), byte(len(c) >> 8), byte(len(c) >> 16), byte(len(c) >> 24)}\n" +
+			"		for {\n			n := min(len(c), 128<<10)\n			h := n << 3\n			if n == len(c) {\n				h |= 1\n			}\n" +
+			"			z = append(append(z, byte(h), byte(h>>8), byte(h>>16)), c[:n]...)\n			if c = c[n:]; len(c) == 0 {\n				return z\n			}\n" +
+			"		}\n	}(content)",
+		"", "TestLimitOfSize",
+	},
+
+	// 10
+	{
+		10, "prefetch gets one by one", "store/tiered/prefetch.go",
+		"			many.GetMany(ctx, keys, func(k key.Key, e *store.Entry, err error) {\n", "			one := func(ctx context.Context, keys []key.Key, got func(key.Key, *store.Entry, error)) {\n				for _, k := range keys {\n					many.GetMany(ctx, []key.Key{k}, got)\n				}\n			}\n			one(ctx, keys, func(k key.Key, e *store.Entry, err error) {\n",
+		"", "TestPrefetch",
+	},
+	{
+		10, "what is near is prefetched", "store/tiered/prefetch.go",
+		"		if _, err := s.Near.GetFirst(ctx, k); err != nil {\n			left = append(left, k)\n		}\n", "		left = append(left, k)\n",
+		"", "TestPrefetch",
+	},
+	{
+		10, "engines that get one by one do so one after the other", "store/remote/many.go",
+		"const inFlight = 16\n", "const inFlight = 1\n",
+		"", "TestGetManyAtOnce",
+	},
+	{
+		10, "Redis: MGET, which a cluster refuses across its nodes", "store/redis/redis.go",
+		"	p := pipelined{names: names, replies: make([]*redis.StringCmd, len(names))}\n	pipe := o.client.Pipeline()\n", "	p := pipelined{names: names, replies: make([]*redis.StringCmd, len(names))}\n	pipe := o.client.TxPipeline()\n",
+		"", "TestCluster",
+	},
+	{
+		10, "a prefetch that hangs does so for ever", "store/tiered/prefetch.go",
+		"		limit := prefetchTimeouts * t.Timeout\n", "		limit := 1000000 * t.Timeout\n",
+		"", "TestPrefetch",
+	},
+
+	// 11
+	{
+		11, "Redis takes objects of any size", "store/redis/redis.go",
+		"	if int64(len(b)) > o.maxSize {\n		return fmt.Errorf(\"put %s: %d bytes: %w\", name, len(b), remote.ErrTooLarge)\n	}\n", "",
+		"", "TestTooLargeIsRefused",
+	},
+	{
+		11, "Redis: all of a large object is read, to find out that it is", "store/redis/redis.go",
+		"return o.client.GetRange(ctx, toKey(name), 0, limit+1).Bytes() })", "return o.client.GetRange(ctx, toKey(name), 0, -1).Bytes() })",
+		"", "TestTooLargeIsRefused",
+	},
+	{
+		11, "a remote whose limit is less gets what is larger", "store/tiered/tiered.go",
+		"{ return !t.ReadOnly && (t.MaxSize <= 0 || size <= t.MaxSize) }", "{ return !t.ReadOnly }",
+		"", "TestLimitsOfFar",
+	},
+	{
+		11, "what is too large for a remote is trouble of that remote", "store/remote/put.go",
+		"		err = fmt.Errorf(\"%w: %w\", store.ErrTooLarge, err)\n", "		err = fmt.Errorf(\"too large: %w\", err)\n",
+		"store/tiered", "TestTooLargeForOne",
+	},
+
+	// 12
+	{
+		12, "Redis: that it is full is an error like others", "store/redis/errors.go",
+		"	case hasCode(err, \"OOM\"):\n", "	case hasCode(err, \"FULL\"):\n",
+		"", "TestFull",
+	},
+	{
+		12, "a remote that is full is not read any more", "store/tiered/tiered.go",
+		"		s.settle(s.base, t, &t.writes, err, limit)\n		if !errors.Is(err, store.ErrBusy)", "		s.settle(s.base, t, &t.reads, err, limit)\n		if !errors.Is(err, store.ErrBusy)",
+		"", "TestFullRedis",
+	},
+	{
+		12, "Redis: objects stay for ever, whatever ttl says", "store/redis/redis.go",
+		"	args := redis.SetArgs{TTL: o.ttl}\n", "	args := redis.SetArgs{}\n",
+		"", "TestTTL",
+	},
+	{
+		12, "S3: that there is no room is an error like others", "store/s3/call.go",
+		"		return e.Status == http.StatusInsufficientStorage ||\n", "		return false &&\n",
+		"", "TestAnswers",
+	},
+
+	// 13
+	{
+		13, "recipes leave with the places of headers", "store/remote/put.go",
+		"	r, err := e.Recipe.WithoutPlaces()\n	if err != nil {\n		return nil, err\n	}\n", "	r, err := e.Recipe, error(nil)\n",
+		"", "TestNothingOfTheMachineLeaves",
+	},
+	{
+		13, "the options that are in no key leave", "key/recipe.go",
+		"	own.Options.Search, own.Options.Unkeyed = nil, nil\n", "	own.Options.Search = nil\n",
+		"", "TestWithoutPlaces",
+	},
+	{
+		13, "contents of headers leave", "store/remote/blobs.go",
+		"	case store.Headers:\n		return store.ErrNotKept\n", "	case store.Headers:\n		return nil\n",
+		"", "TestRemoteStoreContract",
+	},
+	{
+		13, "headers are uploaded", "store/tiered/blobs.go",
+		"kind != store.Manifests || len(s.present()) == 0 || s.o.ReadOnly || ctx.Err() != nil {\n		return err\n	}\n	b, invalid := portable(content, name)\n",
+		"len(s.present()) == 0 || s.o.ReadOnly || ctx.Err() != nil {\n		return err\n	}\n" +
+			"	b, invalid := portable(content, name)\n	if kind == store.Headers {\n		b, invalid = content, nil\n	}\n",
+		"", "TestManifests",
+	},
+	{
+		13, "manifests leave with the stamps of this machine's files", "store/tiered/blobs.go",
+		"	m.Unstamp()\n", "",
+		"", "TestManifests",
+	},
+	{
+		13, "an error of Redis shows the password", "store/redis/errors.go",
+		"		text = strings.ReplaceAll(text, s, \"***\")\n", "		_ = s\n",
+		"", "TestNoPasswordInErrors",
+	},
+	{
+		13, "an error of HTTP shows the password", "store/http/errors.go",
+		"	for _, s := range o.secrets {\n		text = strings.ReplaceAll(text, s, \"***\")\n	}\n", "",
+		"", "TestNoPasswordInErrors",
+	},
+	{
+		13, "an error of HTTP shows the token", "store/http/errors.go",
+		"			text = strings.ReplaceAll(text, token, \"***\")\n", "			_ = token\n",
+		"", "TestNoPasswordInErrors",
+	},
+	{
+		13, "addresses are shown with their passwords", "internal/settings/remote.go",
+		"	if i := strings.LastIndexByte(text, '@'); i >= 0 {\n		b.WriteString(masked)\n		text = text[i:]\n	}\n", "",
+		"", "TestMaskRemote",
+	},
+	{
+		13, "parameters that may be secret are shown", "internal/settings/remote.go",
+		"			b.WriteString(name + \"=\" + masked)\n", "			b.WriteString(name + \"=\" + value)\n",
+		"", "TestMaskRemote",
+	},
+
+	// 14
+	{
+		14, "an object of another tenant is taken", "store/remote/envelope.go",
+		"	case o.tenant != tenant:\n		return errTenant\n", "",
+		"", "TestWhatIsSigned",
+	},
+	{
+		14, "the tenant is not signed", "store/remote/envelope.go",
+		"func message(head []byte) []byte {\n", "func message(head []byte) []byte {\n	if len(head) > 20 { // the tenant's length\n		head = append(append([]byte{}, head[:16]...), head[min(len(head), 20+int(binary.LittleEndian.Uint32(head[16:]))):]...)\n	}\n",
+		"", "TestWhatIsSigned",
+	},
+	{
+		14, "the agent takes everybody for the first tenant", "agent/agent.go",
+		"		if t.Anyone && p.uid != 0 || ", "		if true || t.Anyone && p.uid != 0 || ",
+		"", "TestTwoUsers",
+	},
+	{
+		14, "tenants of an agent share a node cache", "agent/agent.go",
+		"	dir := filepath.Join(s.o.Dir, of.Name)\n", "	dir := filepath.Join(s.o.Dir, \"all\")\n",
+		"", "TestTwoUsers",
+	},
+	{
+		14, "a tenant of an agent that may read alone writes", "agent/handle.go",
+		"	return x.t.Write\n", "	return true\n",
+		"", "TestTwoUsers",
+	},
+	{
+		14, "an agent asks remotes as one tenant for all", "cmd/kernstash/internal/node/remotes.go",
+		"Addresses: s.Remote, Tenant: t.Name,", "Addresses: s.Remote, Tenant: s.Tenant,",
+		"", "TestRemotesOfTenants",
+	},
+	{
+		14, "an agent believes the keys of one tenant for all", "cmd/kernstash/internal/node/remotes.go",
+		"		c.Trust = trust.Open(t.Trust, true)\n", "		_ = trust.Open(t.Trust, true)\n",
+		"", "TestRemotesOfTenants",
+	},
+	{
+		14, "the tenant of the setting is that of an agent's tenant called default", "cmd/kernstash/internal/node/node.go",
+		"		s.Tenant = \"default\" //", "		_ = s.Tenant //",
+		"", "TestTenantOfTheSetting",
+	},
+	{
+		14, "gc removes other tenants' objects of other versions", "cmd/kernstash/internal/remotes/gc.go",
+		"tenant != c.Tenant || layout == c.layout()", "tenant == \"\" || layout == c.layout()",
+		"", "TestGCSelects",
+	},
+
+	// 15
+	{
+		15, "hits are not counted", "store/tiered/far.go",
+		"	s.count(stats.RemoteHits)\n	s.o.Recorder.Add(stats.RemoteSavedTime", "	s.o.Recorder.Add(stats.RemoteSavedTime",
+		"", "TestOneBuildsForAll",
+	},
+	{
+		15, "the time that was saved is not counted", "store/tiered/far.go",
+		"	s.o.Recorder.Add(stats.RemoteSavedTime, int64(e.Artifact.Cost-time.Since(begin)))\n", "	_ = begin\n",
+		"", "TestSavedTime",
+	},
+	{
+		15, "misses are not counted", "store/tiered/far.go",
+		"	s.count(stats.RemoteMisses)\n	return nil, missed(near, f.why, f.cause)\n", "	return nil, missed(near, f.why, f.cause)\n",
+		"", "TestWrongObjects",
+	},
+	{
+		15, "a call that was late is an error like others", "store/tiered/far.go",
+		"		s.count(stats.RemoteTimeouts)\n", "		s.count(stats.RemoteErrors)\n",
+		"", "TestHangsOnce",
+	},
+	{
+		15, "errors of a remote are not counted", "store/tiered/far.go",
+		"	default:\n		s.count(stats.RemoteErrors)\n", "	default:\n",
+		"", "TestFailsOnce",
+	},
+	{
+		15, "that a breaker opens is not counted", "store/tiered/far.go",
+		"		s.count(stats.RemoteBreaks)\n", "",
+		"", "TestHangsOnce",
+	},
+	{
+		15, "calls that are not made are not counted", "store/tiered/far.go",
+		"		s.o.Recorder.Add(stats.RemoteSkipped, skipped)\n", "",
+		"", "TestHangsOnce",
+	},
+	{
+		15, "leases that are won are not counted", "store/tiered/lock.go",
+		"	s.count(stats.LeasesWon)\n", "",
+		"", "TestRefusesWrites",
+	},
+	{
+		15, "waits for leases are not counted", "store/tiered/lock.go",
+		"		s.count(stats.LeasesWaited)\n", "",
+		"", "TestOneBuild",
+	},
+	{
+		15, "waits that are given up are not counted", "store/tiered/lock.go",
+		"		s.count(stats.LeasesGivenUp)\n", "",
+		"", "TestWaitsEnd",
+	},
+	{
+		15, "uploads that are dropped are not counted", "store/tiered/tiered.go",
+		"	}, drop: func() { s.count(stats.RemotePutsDropped) }})\n	if !added {", "	}, drop: func() {}})\n	if !added {",
+		"", "TestQueue",
+	},
+	{
+		15, "bytes that are read are not counted", "store/remote/remote.go",
+		"	s.opt.Recorder.Add(stats.RemoteBytesRead, int64(len(b)))\n	return b, err\n", "	return b, err\n",
+		"", "TestCountsOfARemote",
+	},
+	{
+		15, "bytes that are written are not counted", "store/remote/put.go",
+		"		s.opt.Recorder.Add(stats.RemoteBytesWritten, int64(written))\n", "		_ = written\n",
+		"", "TestCountsOfARemote",
+	},
+	{
+		15, "what is not trusted is a miss like others", "store/remote/remote.go",
+		"	{trust.ErrUntrusted, reason.MissUntrusted},\n", "	{trust.ErrUntrusted, reason.MissForeign},\n",
+		"", "TestWhatIsSigned",
+	},
+	{
+		15, "nobody is told of what is not trusted", "store/remote/remote.go",
+		"		s.warn(kind, name, err)\n", "",
+		"", "TestUntrustedIsWarnedOfOnce",
+	},
+}
