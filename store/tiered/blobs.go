@@ -51,7 +51,7 @@ func (s *Store) manifestFrom(ctx context.Context, t *tier, name key.Digest) ([]b
 			s.absent.add(question{t.index, store.Manifests, name})
 		}
 		if err == nil {
-			b, err = portable(b, name)
+			b, err = manifest.Portable(b, name)
 		}
 		return b, err
 	}
@@ -71,7 +71,7 @@ func (s *Store) PutBlob(ctx context.Context, kind store.Kind, name key.Digest, c
 	if kind != store.Manifests || len(s.present()) == 0 || s.o.ReadOnly || ctx.Err() != nil {
 		return err
 	}
-	b, invalid := portable(content, name)
+	b, invalid := manifest.Portable(content, name)
 	if invalid != nil || s.sameAsKept(name, b) {
 		return err
 	}
@@ -88,17 +88,6 @@ func (s *Store) PutBlob(ctx context.Context, kind store.Kind, name key.Digest, c
 		}, drop: func() { s.count(stats.RemotePutsDropped) }})
 	}
 	return err
-}
-
-// portable returns a manifest without what only this machine knows of the files. It is the same
-// on all machines that have the same files.
-func portable(b []byte, name key.Digest) ([]byte, error) {
-	m, err := manifest.Parse(b, name)
-	if err != nil {
-		return nil, err
-	}
-	m.Unstamp()
-	return m.Append(nil, name), nil
 }
 
 // maxKept bounds how many manifests are remembered.
