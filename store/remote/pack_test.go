@@ -56,4 +56,3 @@ func FuzzPack(f *testing.F) {
 		}
 	})
 }
-
