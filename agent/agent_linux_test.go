@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,6 +121,82 @@ func (o over) Get(ctx context.Context, k key.Key) (*store.Entry, error) {
 		return e, nil
 	}
 	return o.far.Get(ctx, k)
+}
+
+// ahead is a store that fetches ahead.
+type ahead struct {
+	over
+	begin func(app string)
+}
+
+func (a ahead) Prefetch(_ context.Context, app string) store.Prefetched {
+	a.begin(app)
+	return store.Prefetched{}
+}
+
+// What an application uses is fetched once for all who ask at the same time, and nobody waits for it.
+func TestPrefetch(t *testing.T) {
+	t.Parallel()
+	begun, goOn := make(chan string, 100), make(chan struct{})
+	s, socket := start(t, Options{Open: func(_ Tenant, near *disk.Store, _ stats.Recorder) (Store, func(context.Context), error) {
+		a := ahead{over{near, memory.New(memory.Options{})}, func(app string) {
+			begun <- app
+			if <-goOn; app == "panics" {
+				panic("a prefetch")
+			}
+		}}
+		return a, func(context.Context) {}, nil
+	}})
+	c := patient(socket)
+	ctx := context.Background()
+	for _, app := range []string{"panics", "a", "a", "b", "a", "c", "d: one too many", "panics"} {
+		must(t, c.Prefetch(ctx, app))
+	}
+	for _, app := range []string{"", strings.Repeat("x", 257)} {
+		if err := c.Prefetch(ctx, app); !errors.Is(err, client.ErrRefused) {
+			t.Errorf("%q: %v", app, err)
+		}
+	}
+	got := make(map[string]int)
+	for range 4 {
+		got[<-begun]++
+	}
+	close(goOn)
+	if diff := cmp.Diff(map[string]int{"panics": 1, "a": 1, "b": 1, "c": 1}, got); diff != "" || len(begun) > 0 {
+		t.Error(diff)
+	}
+	// Later it is looked for again, and who asks for many is not remembered for ever.
+	of := s.tenants[0]
+	under := func() int {
+		of.mu.Lock()
+		defer of.mu.Unlock()
+		return of.ahead
+	}
+	for under() > 0 {
+		time.Sleep(time.Millisecond)
+	}
+	for i := range 3 * maxPrefetched {
+		if done, ok := of.beginPrefetch(strconv.Itoa(i), time.Now()); ok {
+			done()
+		}
+	}
+	if n := len(of.prefetched); n > maxPrefetched {
+		t.Errorf("%d are remembered", n)
+	}
+	later := time.Now().Add(prefetchPause)
+	for want := range 2 {
+		if _, ok := of.beginPrefetch("a", later); ok != (want == 0) {
+			t.Errorf("begun: %v", ok)
+		}
+	}
+
+	_, alone := start(t, Options{})
+	if err := patient(alone).Prefetch(ctx, "a"); !errors.Is(err, client.ErrRefused) {
+		t.Errorf("without a remote: %v", err)
+	}
+	if err := patient(socket+"x").Prefetch(ctx, "a"); !errors.Is(err, client.ErrAbsent) {
+		t.Errorf("without an agent: %v", err)
+	}
 }
 
 func TestFetchedFromFarther(t *testing.T) {

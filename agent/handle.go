@@ -249,6 +249,8 @@ func (x *session) do(ctx context.Context, op protocol.Op, body []byte) {
 		x.put(ctx, body)
 	case protocol.GetManifest, protocol.PutManifest:
 		x.manifest(ctx, op, body)
+	case protocol.Prefetch:
+		x.prefetch(string(body))
 	default:
 		k, err := protocol.ParseKey(body)
 		if err != nil {
@@ -414,6 +416,33 @@ func (x *session) manifest(ctx context.Context, op protocol.Op, body []byte) {
 	}
 	x.done(0, x.t.store.PutBlob(ctx, store.Manifests, name, content)) // which finds it near, and has it uploaded
 }
+
+// prefetch has what an application uses fetched, and does not wait for that.
+func (x *session) prefetch(app string) {
+	ahead, ok := x.t.store.(store.Prefetcher)
+	if !ok {
+		x.refuse(errNoRemote)
+		return
+	}
+	t, s := x.t, x.s
+	done, begun := t.beginPrefetch(app, time.Now())
+	if begun {
+		s.answers.Go(func() {
+			defer done()
+			defer func() {
+				if v := recover(); v != nil {
+					s.o.Log.Error("panic in a prefetch", "tenant", t.Name, "panic", fmt.Sprint(v))
+				}
+			}()
+			got := ahead.Prefetch(s.stop, app)
+			s.o.Log.Debug("prefetched", "tenant", t.Name, "application", app, "from", got.From, "listed", got.Listed, "near", got.Near, "came", got.Came)
+		})
+	}
+	x.answer(protocol.Done, 0, nil)
+}
+
+// errNoRemote is why an agent fetches nothing ahead.
+var errNoRemote = errors.New("the agent has no remote")
 
 // lockCheck is how often it is looked whether who holds a lock is alive: a child that it
 // forked may have its connection.

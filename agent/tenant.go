@@ -29,6 +29,37 @@ type tenant struct {
 
 	mu      sync.Mutex
 	fetches map[string]*fetch // under way
+
+	ahead      int                  // prefetches under way
+	prefetched map[string]time.Time // when those of the applications began
+}
+
+const (
+	// Of a thousand ranks that start at once each asks for the same.
+	prefetchPause = 10 * time.Second
+
+	maxPrefetches = 4   // under way: a pack takes memory
+	maxPrefetched = 256 // that are remembered
+)
+
+// beginPrefetch reports whether what an application uses is to be fetched: it was not begun just now, and there are not
+// too many.
+func (t *tenant) beginPrefetch(app string, now time.Time) (done func(), begun bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if at, was := t.prefetched[app]; was && now.Sub(at) < prefetchPause || t.ahead >= maxPrefetches {
+		return nil, false
+	}
+	if t.prefetched == nil || len(t.prefetched) >= maxPrefetched {
+		t.prefetched = make(map[string]time.Time)
+	}
+	t.prefetched[app] = now
+	t.ahead++
+	return func() {
+		t.mu.Lock()
+		defer t.mu.Unlock()
+		t.ahead--
+	}, true
 }
 
 // writes reports whether users may hand entries over: what could not be signed would be of no use.

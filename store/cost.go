@@ -3,7 +3,16 @@ package store
 import (
 	"context"
 	"time"
+
+	"github.com/kernstash/kernstash/key"
 )
+
+// Coster is what a Store offers that may know what a build costs of which it has no entry.
+type Coster interface {
+	// CostNear returns what a build took that differs from that of k in the device alone: with the driver
+	// before this one, say. Zero: it has none.
+	CostNear(ctx context.Context, k key.Key) time.Duration
+}
 
 // costKey is the context key of what a build is known to cost.
 type costKey struct{}

@@ -440,6 +440,12 @@ func (c *Client) PutBlob(ctx context.Context, kind store.Kind, name key.Digest, 
 	return c.done(ctx, putTimeout, "put manifest", protocol.PutManifest, name[:], content)
 }
 
+// Prefetch has the agent fetch what an application is known to use, and does not wait for that. It
+// fails where the agent has no remote.
+func (c *Client) Prefetch(ctx context.Context, app string) error {
+	return c.done(ctx, c.o.Timeout, "prefetch", protocol.Prefetch, []byte(app))
+}
+
 // tryLock takes a lock, which its connection holds.
 func (c *Client) tryLock(ctx context.Context, k key.Key) (unlock func(), err error) {
 	x, err := c.dial(ctx, until(ctx, c.o.Timeout))

@@ -33,6 +33,9 @@ func (c *Client) GetBlob(context.Context, store.Kind, key.Digest) ([]byte, error
 // PutBlob returns ErrAbsent.
 func (c *Client) PutBlob(context.Context, store.Kind, key.Digest, []byte) error { return ErrAbsent }
 
+// Prefetch returns ErrAbsent.
+func (c *Client) Prefetch(context.Context, string) error { return ErrAbsent }
+
 func (c *Client) tryLock(context.Context, key.Key) (func(), error) { return nil, ErrAbsent }
 
 // Status returns ErrAbsent.

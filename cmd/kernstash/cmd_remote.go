@@ -87,20 +87,29 @@ for that, and marked where it cannot hit. With --json each entry is an object on
 }
 
 func remotePushCommand(a *cli.App) *cobra.Command {
-	var o remotes.Selection
+	var o remotes.PushOptions
 	cmd := &cobra.Command{
 		Use:   "push",
 		Short: "Put the cache's entries into the remotes",
-		Long: `Put the entries of the cache, or those that --filter asks for, into each remote, signed
-with the key of the setting remote-sign-key. What is there stays, unless the cache's is
-better. What is too large for a remote is left to the others.` +
+		Long: `Put the entries of the cache, or those that --filter or --keys ask for, into each remote,
+signed with the key of the setting remote-sign-key, and the lists of header files that are
+needed to find them. What is there stays, unless the cache's is better. What is too large
+for a remote is left to the others.
+
+With --as NAME each remote learns that the application NAME uses these entries, and those
+that --keys names and the remote alone has: 'run --prefetch' and 'remote pull --app' get them
+in one go. It replaces what was said of NAME before. Where a remote gives objects one by one
+a pack of up to 64 MiB holds them all once more.` +
 			exits("all are there", "some could not be put there, or a remote does not answer"),
 		Example: `  kernstash remote push --dry-run
-  kernstash remote push --filter device=H100 --filter driver=580`,
+  kernstash remote push --filter device=H100 --filter driver=580
+  kernstash remote push --as hashcat --keys hashcat.keys`,
 		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return remotes.Push(ctx, c, o) }),
 	}
-	selectionFlags(cmd, &o)
+	selectionFlags(cmd, &o.Selection)
 	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "only say what would be put")
+	cmd.Flags().StringVar(&o.Keys, "keys", "", "a file of the keys to put")
+	cmd.Flags().StringVar(&o.As, "as", "", "say that the application `NAME` uses them")
 	return cmd
 }
 
@@ -110,16 +119,27 @@ func remotePullCommand(a *cli.App) *cobra.Command {
 		Use:   "pull",
 		Short: "Get entries from the remotes into the cache",
 		Long: `Get the entries of the tenant, or those that --filter or --keys ask for, into the cache,
-many at a time. Each is checked as a hit is. --keys is a file of keys, one a line, "-" being
-standard input: what the first remote does not have the next one is asked for.` +
-			exits("all are here, but for those that no remote has", "some are damaged, or not signed by a key that counts; or a remote does not answer"),
+many at a time, and, unless it is by --keys, the lists of header files that are needed to
+find them. Each is checked as a hit is. --keys is a file of keys, one a line, "-" being
+standard input: what the first remote does not have the next one is asked for.
+
+--app NAME gets what the application NAME is known to use ('remote push --as'), as far as it
+is not here.` +
+			exits("all are here, but for those that no remote has", "some are damaged, or not signed by a key that counts; a remote does not answer; or\n     none knows the application"),
 		Example: `  kernstash remote pull --filter device=H100
+  kernstash remote pull --app hashcat
   kernstash ls --json | jq -r .key > keys.txt && kernstash remote pull --keys keys.txt --dir /tmp/other`,
-		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return remotes.Pull(ctx, c, o) }),
+		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error {
+			if o.App != "" && (len(o.Filters) > 0 || o.Keys != "" || o.DryRun) {
+				return cli.Usagef("--app says by itself what to get: it goes with neither --filter, --keys nor --dry-run")
+			}
+			return remotes.Pull(ctx, c, o)
+		}),
 	}
 	selectionFlags(cmd, &o.Selection)
 	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "only say what would be put into the cache")
 	cmd.Flags().StringVar(&o.Keys, "keys", "", "a file of the keys to get")
+	cmd.Flags().StringVar(&o.App, "app", "", "get what the application `NAME` is known to use")
 	return cmd
 }
 

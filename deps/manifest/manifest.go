@@ -64,6 +64,20 @@ func (m *Manifest) Unstamp() {
 	}
 }
 
+// Portable returns a manifest without what only this machine knows of the files. It is the same
+// on all machines that have the same files.
+func Portable(b []byte, name key.Digest) ([]byte, error) {
+	m, err := Parse(b, name)
+	if err != nil {
+		return nil, err
+	}
+	m.Unstamp()
+	return m.Append(nil, name), nil
+}
+
+// Files returns the files that are read.
+func (m *Manifest) Files() []key.File { return m.files }
+
 // Placing returns how what is built may depend on the directory of the main source.
 func (m *Manifest) Placing() Placing { return m.placing }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/format"
@@ -52,6 +53,23 @@ func (s *Store) GetBlob(ctx context.Context, kind store.Kind, name key.Digest) (
 		return nil, rootdir.Miss(err)
 	}
 	return b, nil
+}
+
+// Blobs yields the names of the blobs of a kind, in no particular order. An error ends the sequence.
+func (s *Store) Blobs(ctx context.Context, kind store.Kind) iter.Seq2[key.Digest, error] {
+	return func(yield func(key.Digest, error) bool) {
+		err := s.at.Look(ctx, func(r *rootdir.Root) error {
+			return shared.Each(r, kind, false, func(_ safefs.Dir, f shared.File, _ safefs.Info) error {
+				if name, err := f.Digest(); err == nil && !yield(name, nil) {
+					return errStop
+				}
+				return ctx.Err()
+			})
+		})
+		if err = rootdir.IgnoreGone(err); err != nil && !errors.Is(err, errStop) {
+			yield(key.Digest{}, fmt.Errorf("list %s: %w", kind, err))
+		}
+	}
 }
 
 // touch records the use of a file, unless that was done a short time ago. One with other

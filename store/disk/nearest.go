@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"strings"
+	"time"
 
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
@@ -97,6 +98,30 @@ func (s *Store) nearestIn(
 		return !found && dirs < maxNearDirs && read < maxNearRead
 	})
 	return d, found
+}
+
+// CostNear returns what a build took of the same image with the same constants and options for another device, the
+// most of some; see [store.Coster].
+func (s *Store) CostNear(ctx context.Context, k key.Key) (cost time.Duration) {
+	names := s.at.Names(k)
+	_ = s.at.Look(ctx, func(r *rootdir.Root) error {
+		dirs, read := 0, 0
+		return r.Dir.Each(func(name string) bool {
+			if !rootdir.IsDirName(name) || name == names[componentDevice] {
+				return true
+			}
+			dirs++
+			at := names
+			at[componentDevice] = name
+			if h, err := s.at.Header(r.Dir, at.File(rootdir.BinName(0))); err == nil {
+				if read++; s.at.Names(h.Key) == at {
+					cost = max(cost, h.Cost)
+				}
+			}
+			return ctx.Err() == nil && dirs < maxNearDirs && read < maxNearRead
+		})
+	})
+	return cost
 }
 
 // CompareDevices says for people in what a device differs from another.

@@ -5,6 +5,7 @@ package disk
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
@@ -110,4 +111,37 @@ func TestNearestIsBounded(t *testing.T) {
 	if err != nil || d.Reason != reason.NearestOptions {
 		t.Errorf("%+v, %v", d, err)
 	}
+}
+
+// TestCostNear: what the same build took for other devices, and nothing that is not that.
+func TestCostNear(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	e := storetest.New(t, "image", 10)
+	put := func(seed, driver string, cost time.Duration) key.Key {
+		t.Helper()
+		e := storetest.New(t, seed, 10)
+		e.Recipe.Device.Driver = driver
+		e.Key, e.Artifact.Cost = e.Recipe.Key(), cost
+		_, err := s.Put(t.Context(), e)
+		must(t, err)
+		return e.Key
+	}
+	want := func(cost time.Duration) {
+		t.Helper()
+		if got := s.CostNear(t.Context(), e.Key); got != cost {
+			t.Errorf("got %v, want %v", got, cost)
+		}
+	}
+	want(0)
+	put("image", e.Recipe.Device.Driver, time.Hour) // it is no other one
+	put("another image", "1", time.Hour)
+	want(0)
+	put("image", "1", time.Second)
+	want(time.Second)
+	most := put("image", "2", 3*time.Second)
+	put("image", "3", 2*time.Second)
+	want(3 * time.Second)
+	must(t, s.Delete(t.Context(), most))
+	want(2 * time.Second)
 }

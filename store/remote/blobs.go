@@ -13,7 +13,7 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// maxManifest bounds a manifest, as package disk does.
+// maxManifest bounds a manifest, as package disk does, and what is said of an application.
 const maxManifest = 16 << 20
 
 // GetBlob returns a manifest; see [store.Blobs]. Manifests name paths and decide which files are looked at, so they
@@ -29,6 +29,11 @@ func (s *Store) FetchBlob(ctx context.Context, kind store.Kind, name key.Digest)
 		return nil, nil, &store.MissError{Reason: reason.MissAbsent, Cause: cmp.Or(ctx.Err(), errKind(kind))}
 	}
 	b, err := s.read(ctx, s.ManifestName(name))
+	return s.openManifest(b, name, err)
+}
+
+// openManifest makes a manifest of an object, with the head of who signed it. err is what getting it ended with.
+func (s *Store) openManifest(b []byte, name key.Digest, err error) (content, seal []byte, _ error) {
 	if err == nil {
 		var o *object
 		if o, content, err = s.unseal(b, kindManifest, name[:]); err == nil {

@@ -5,7 +5,10 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
+	"encoding/hex"
 	"os"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +16,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/storetest"
 )
@@ -90,6 +94,26 @@ func TestDocumentDescribesObjects(t *testing.T) {
 		t.Errorf("a manifest made by the document: %q, %v", got, err)
 	}
 
+	list := joined(u32(3), []byte("app"), u32(1), k.Device[:], k.Image[:], k.Constants[:], k.Options[:], u32(2), k.Image[:], k.Sum[:])
+	app := documented{
+		tenant: "ours", kind: "app", name: sha([]byte("app")), payload: z.EncodeAll(list, nil), decompressed: uint64(len(list)), by: keyOf(1),
+	}
+	known := &store.App{Keys: []key.Key{k}, Manifests: []key.Digest{k.Image, k.Sum}}
+	if got, err := reader(app.bytes()).App(t.Context(), "app"); err != nil || !reflect.DeepEqual(got, known) {
+		t.Errorf("what an application uses, by the document: %+v, %v", got, err)
+	}
+	if !bytes.Equal(encodeApp("app", known), list) {
+		t.Error("a store lists something else")
+	}
+	pack := joined([]byte("kstpck\r\n"), u32(1), u32(len(d.bytes())), d.bytes(), u32(len(manifest.bytes())), manifest.bytes(), u32(9), []byte("too early"[:8]))
+	if got := slices.Collect(unpackObjects(pack)); len(got) != 2 || !bytes.Equal(got[0], d.bytes()) || !bytes.Equal(got[1], manifest.bytes()) {
+		t.Errorf("a pack by the document has %d objects", len(got))
+	}
+	s := New(nil, Options{Tenant: "ours"})
+	if a, p := s.AppName("app"), s.PackName("app"); a != "v1/ours/a/"+hex.EncodeToString(sha([]byte("app"))) || p != strings.Replace(a, "/a/", "/p/", 1) {
+		t.Errorf("%s, %s", a, p)
+	}
+
 	for name, by := range map[string]ed25519.PrivateKey{"signed": keyOf(1), "not signed": nil} {
 		w := New(nil, Options{Tenant: "ours", Builder: "ci", Sign: by})
 		w.nowTime = func() time.Time { return time.Unix(0, 7) }
@@ -123,13 +147,13 @@ func TestDocumentNamesTheConstants(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"`kstobj\\r\\n`", "at most 4096", "`kernstash object`", "0 … 256", "v1/<tenant>/<xx>/<sum>", "v1/<tenant>/m/<name>", "lease/<tenant>/<sum>", "at most 16 MiB",
+		"`kstobj\\r\\n`", "`kstpck\\r\\n`", "v1/<tenant>/a/<name>", "v1/<tenant>/p/<name>", "at most 64 MiB", "1 to 256 bytes", "more than 32", "at most 4096", "`kernstash object`", "0 … 256", "v1/<tenant>/<xx>/<sum>", "v1/<tenant>/m/<name>", "lease/<tenant>/<sum>", "at most 16 MiB",
 	} {
 		if !strings.Contains(string(b), want) {
 			t.Errorf("docs/FORMAT.md does not say %q", want)
 		}
 	}
-	if maxHead != 4096 || maxBuilder != 256 || maxManifest != 16<<20 || len(domain) != 16 || signatureBytes != 96 || prefixBytes != 16 {
+	if packHead != 12 || MaxPack != 64<<20 || maxAppName != 256 || inFlight != 32 || maxHead != 4096 || maxBuilder != 256 || maxManifest != 16<<20 || len(domain) != 16 || signatureBytes != 96 || prefixBytes != 16 {
 		t.Error("docs/FORMAT.md says other bounds")
 	}
 }

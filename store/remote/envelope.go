@@ -40,13 +40,17 @@ const (
 const (
 	kindEntry    = "entry"
 	kindManifest = "manifest"
+	kindApp      = "app"
 )
+
+// nameBytes are the lengths of names in heads, by kind.
+var nameBytes = map[string]int{kindEntry: 5 * sha256.Size, kindManifest: sha256.Size, kindApp: sha256.Size}
 
 // head is what the signature of an object is over.
 type head struct {
 	tenant       string
 	kind         string     // one of kind…
-	name         []byte     // of an entry the five digests of its key, of a manifest its name
+	name         []byte     // of an entry the five digests of its key, of a manifest its name, of an application its name's SHA-256
 	digest       key.Digest // SHA-256 of the payload, which is compressed
 	compressed   uint64     // bytes of the payload
 	decompressed uint64     // bytes of what it holds
@@ -164,7 +168,7 @@ func parseSealed(b []byte) (o *object, rest *wire.Reader, err error) {
 	o.compressed, o.decompressed = number(r), number(r)
 	copy(o.content[:], fixed(r, sha256.Size))
 	o.builder, o.created = r.Text(), int64(number(r))
-	if want := map[string]int{kindEntry: 5 * sha256.Size, kindManifest: sha256.Size}[o.kind]; want == 0 || len(o.name) != want {
+	if want := nameBytes[o.kind]; want == 0 || len(o.name) != want {
 		r.Fail("kind %+q with a name of %d bytes", o.kind, len(o.name))
 	}
 	if len(o.builder) > maxBuilder || !utf8.ValidString(o.builder) {

@@ -13,8 +13,9 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// inFlight is how many objects are got at one time from an engine that gets them one by one.
-const inFlight = 16
+// inFlight is how many objects are got at one time from an engine that gets them one by one: from S3 at
+// 10 ms from there 200 of 50 KB take 0.15 s, 16 at a time 0.2 s, one by one 2.5 s.
+const inFlight = 32
 
 // GetMany gets entries in as few round trips as the engine can, and calls got for each key with what
 // [Store.Fetch] would return: one call at a time, in no particular order, each key as often as it is

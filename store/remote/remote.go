@@ -158,10 +158,14 @@ func (s *Store) get(ctx context.Context, k key.Key, withRecipe bool) (*store.Ent
 
 // read gets an object.
 func (s *Store) read(ctx context.Context, name string) ([]byte, error) {
+	return s.readAtMost(ctx, name, s.opt.MaxSize)
+}
+
+func (s *Store) readAtMost(ctx context.Context, name string, limit int64) ([]byte, error) {
 	if err := cmp.Or(s.err, ctx.Err()); err != nil {
 		return nil, err
 	}
-	b, err := s.o.Get(ctx, name, s.opt.MaxSize)
+	b, err := s.o.Get(ctx, name, limit)
 	s.opt.Recorder.Add(stats.RemoteBytesRead, int64(len(b)))
 	return b, err
 }
@@ -185,7 +189,11 @@ func (s *Store) unseal(b []byte, kind string, name []byte) (*object, []byte, err
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := o.check(s.opt.Tenant, kind, name, s.opt.Trust, s.opt.MaxSize); err != nil {
+	limit := s.opt.MaxSize
+	if kind != kindEntry {
+		limit = min(limit, maxManifest)
+	}
+	if err := o.check(s.opt.Tenant, kind, name, s.opt.Trust, limit); err != nil {
 		s.warn("what a remote holds is not trusted", kind, name, err)
 		return o, nil, err
 	}

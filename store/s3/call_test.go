@@ -38,18 +38,6 @@ var calls = map[string]func(context.Context, *s3.Objects) error{
 		}
 		return nil
 	},
-	"get many": func(ctx context.Context, o *s3.Objects) error {
-		var first error
-		err := o.GetMany(ctx, []string{"a", "b", "c"}, 100, func(_ string, _ []byte, err error) {
-			if first == nil {
-				first = err
-			}
-		})
-		if err != nil {
-			return err
-		}
-		return first
-	},
 }
 
 func TestAnswers(t *testing.T) {

@@ -12,7 +12,6 @@ import (
 	"math"
 	"net/http"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,12 +21,7 @@ import (
 	"github.com/kernstash/kernstash/store/remote"
 )
 
-// manyAtOnce is how many objects GetMany gets at a time: 200 of 50 KB at 10 ms from there
-// take 0.15 s, 16 at a time 0.2 s, one by one 2.5 s.
-const manyAtOnce = 32
-
-// Objects are those of a bucket. It is a remote.Objects, a remote.ManyGetter and a
-// remote.Leaser. What fails is not tried again: who calls knows whether it is worth while.
+// Objects are those of a bucket. It is a remote.Objects and a remote.Leaser. What fails is not tried again: who calls knows whether it is worth while.
 type Objects struct {
 	client *minio.Core
 	keys   *credentials.Credentials
@@ -43,9 +37,8 @@ type Objects struct {
 }
 
 var (
-	_ remote.Objects    = (*Objects)(nil)
-	_ remote.ManyGetter = (*Objects)(nil)
-	_ remote.Leaser     = (*Objects)(nil)
+	_ remote.Objects = (*Objects)(nil)
+	_ remote.Leaser  = (*Objects)(nil)
 )
 
 // String returns the URL of the bucket, without parameters.
@@ -99,46 +92,6 @@ func read(r io.Reader, limit int64) ([]byte, error) {
 		return nil, remote.ErrTooLarge
 	}
 	return b.Bytes(), nil
-}
-
-// GetMany gets objects at the same time; see remote.ManyGetter.
-func (o *Objects) GetMany(ctx context.Context, names []string, limit int64, got func(string, []byte, error)) error {
-	ctx, cancel := context.WithCancel(ctx)
-	var all sync.WaitGroup
-	defer all.Wait()
-	defer cancel()
-	type result struct {
-		name string
-		b    []byte
-		err  error
-	}
-	results := make(chan result)
-	var next atomic.Int64
-	for range min(manyAtOnce, len(names)) {
-		all.Go(func() {
-			for {
-				i := int(next.Add(1)) - 1
-				if i >= len(names) {
-					return
-				}
-				b, err := o.Get(ctx, names[i], limit)
-				select {
-				case results <- result{names[i], b, err}:
-				case <-ctx.Done():
-					return
-				}
-			}
-		})
-	}
-	for range names {
-		select {
-		case r := <-results:
-			got(r.name, r.b, r.err)
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	return nil
 }
 
 // Put writes an object; see remote.Objects.

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -146,52 +145,6 @@ func TestPutTogether(t *testing.T) {
 			if wrote.Load() != 1 {
 				t.Errorf("%d wrote it", wrote.Load())
 			}
-		}
-	})
-}
-
-func TestGetMany(t *testing.T) {
-	t.Parallel()
-	eachServer(t, func(t *testing.T, o *s3.Objects) {
-		ctx := within(t)
-		var names []string
-		want := make(map[string]string)
-		for i := range 50 {
-			name := fmt.Sprintf("n/%02d", i)
-			names = append(names, name)
-			if i%5 == 0 {
-				want[name] = "not there"
-				continue
-			}
-			want[name] = strings.Repeat("x", i)
-			if err := o.Put(ctx, name, []byte(want[name]), false); err != nil {
-				t.Fatal(err)
-			}
-			if i > 40 {
-				want[name] = "too large"
-			}
-		}
-		got := make(map[string]string)
-		err := o.GetMany(ctx, names, 40, func(name string, b []byte, err error) {
-			switch {
-			case errors.Is(err, remote.ErrNotFound):
-				got[name] = "not there"
-			case errors.Is(err, remote.ErrTooLarge):
-				got[name] = "too large"
-			case err != nil:
-				t.Error(err)
-			default:
-				got[name] = string(b)
-			}
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Error(diff)
-		}
-		if err := o.GetMany(ctx, nil, 40, nil); err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -32,11 +32,7 @@ func (s *Store) GetBlob(ctx context.Context, kind store.Kind, name key.Digest) (
 		s.sameAsKept(name, b)
 		if !s.o.ReadOnly && !t.NoBackfill {
 			s.backfills.add(&task{size: int64(len(b)), do: func() {
-				if keeps, ok := s.Near.(sealKeeper); ok && seal != nil {
-					_ = keeps.PutSealedBlob(s.base, kind, name, b, seal)
-					return
-				}
-				_ = s.Near.PutBlob(s.base, kind, name, b)
+				_ = s.putNear(s.base, name, b, seal)
 			}, drop: func() {}})
 		}
 		return append([]byte(nil), b...), nil
@@ -52,6 +48,14 @@ type sealedBlobs interface {
 // sealKeeper is what a near store is that keeps what says so.
 type sealKeeper interface {
 	PutSealedBlob(ctx context.Context, kind store.Kind, name key.Digest, content, seal []byte) error
+}
+
+// putNear keeps a manifest near, with its seal if there is one.
+func (s *Store) putNear(ctx context.Context, name key.Digest, b, seal []byte) error {
+	if keeps, ok := s.Near.(sealKeeper); ok && seal != nil {
+		return keeps.PutSealedBlob(ctx, store.Manifests, name, b, seal)
+	}
+	return s.Near.PutBlob(ctx, store.Manifests, name, b)
 }
 
 // manifestFrom asks one far store for a manifest, and for its seal; nil: it has none.
@@ -75,7 +79,7 @@ func (s *Store) manifestFrom(ctx context.Context, t *tier, name key.Digest) (b, 
 		if err != nil {
 			return nil, nil, err
 		}
-		b, err := portable(a.b, name)
+		b, err := manifest.Portable(a.b, name)
 		if !bytes.Equal(b, a.b) { // which nobody has signed
 			a.seal = nil
 		}
@@ -97,7 +101,7 @@ func (s *Store) PutBlob(ctx context.Context, kind store.Kind, name key.Digest, c
 	if kind != store.Manifests || len(s.present()) == 0 || s.o.ReadOnly || ctx.Err() != nil {
 		return err
 	}
-	b, invalid := portable(content, name)
+	b, invalid := manifest.Portable(content, name)
 	if invalid != nil || s.sameAsKept(name, b) {
 		return err
 	}
@@ -122,17 +126,6 @@ func (s *Store) PutBlob(ctx context.Context, kind store.Kind, name key.Digest, c
 		}
 	}
 	return err
-}
-
-// portable returns a manifest without what only this machine knows of the files. It is the same
-// on all machines that have the same files.
-func portable(b []byte, name key.Digest) ([]byte, error) {
-	m, err := manifest.Parse(b, name)
-	if err != nil {
-		return nil, err
-	}
-	m.Unstamp()
-	return m.Append(nil, name), nil
 }
 
 // maxKept bounds how many manifests are remembered.

@@ -29,6 +29,12 @@ type far struct {
 
 	fault                                   atomic.Pointer[func(ctx context.Context, op string) error] // before each call
 	gets, puts, deletes, blobGets, blobPuts atomic.Int64
+	cost                                    atomic.Int64 // of the build that the last lease is of
+}
+
+func (f *far) Lock(ctx context.Context, k key.Key, wait time.Duration) (func(), error) {
+	f.cost.Store(int64(store.Cost(ctx)))
+	return f.Store.Lock(ctx, k, wait)
 }
 
 func newFar() *far {

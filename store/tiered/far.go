@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/flight"
@@ -174,10 +175,23 @@ func (s *Store) worthAsking(k key.Key) (why reason.Reason, worth bool) {
 	return 0, false
 }
 
+// knowing returns a context that says what the build of k costs, as far as the near store can tell: by the same build for
+// another device, such as the driver before this one. It is called on the way to a remote, not to what is on this machine.
+func (s *Store) knowing(ctx context.Context, k key.Key) context.Context {
+	if store.Cost(ctx) > 0 || !slices.ContainsFunc(s.present(), func(t *tier) bool { return !t.NoBackfill && t.reads.closed() }) {
+		return ctx
+	}
+	if cost := s.Near.CostNear(ctx, k); cost > 0 {
+		return store.WithCost(ctx, cost)
+	}
+	return ctx
+}
+
 // search asks one far store after the other.
 func (s *Store) search(ctx context.Context, k key.Key, f *fetch) {
 	defer close(f.done)
 	defer s.fetches.End(k)
+	ctx = s.knowing(ctx, k)
 	for _, t := range s.present() {
 		if s.absent.has(question{tier: t.index, sum: k.Sum}) {
 			continue

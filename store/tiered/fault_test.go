@@ -186,6 +186,62 @@ func TestShortDeadlines(t *testing.T) {
 	})
 }
 
+// What a build costs is told by the same build for another device, where there are remotes to ask.
+func TestCostIsKnown(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFar()
+		f.fails(hang)
+		e, other := storetest.New(t, "e", 10), storetest.New(t, "e", 10)
+		other.Recipe.Device.Driver = "the one before"
+		other.Key, other.Artifact.Cost = other.Recipe.Key(), 300*time.Millisecond
+		for name, tt := range map[string]struct {
+			put       *store.Entry
+			cost      time.Duration // that is known before
+			onMachine bool
+			want      time.Duration
+		}{
+			"nothing is known":      {nil, 0, false, 500 * time.Millisecond},
+			"another driver":        {other, 0, false, 150 * time.Millisecond},
+			"better known":          {other, 100 * time.Millisecond, false, 50 * time.Millisecond},
+			"another program":       {storetest.New(t, "another", 10), 0, false, 500 * time.Millisecond},
+			"it is on this machine": {other, 0, true, 500 * time.Millisecond},
+		} {
+			m := newMachine(t, tiered.Options{Far: []tiered.Far{{Name: "far", Store: f, Locker: f, NoBackfill: tt.onMachine}}})
+			if tt.put != nil {
+				if _, err := m.near.Put(t.Context(), tt.put); err != nil {
+					t.Fatal(err)
+				}
+			}
+			ctx := t.Context()
+			if tt.cost > 0 {
+				ctx = store.WithCost(ctx, tt.cost)
+			}
+			begin := time.Now()
+			if _, err := m.Get(ctx, e.Key); !errors.Is(err, store.ErrNotFound) {
+				t.Fatal(err)
+			}
+			if took := time.Since(begin); took != tt.want {
+				t.Errorf("%s: the deadline was %v, want %v", name, took, tt.want)
+			}
+		}
+		// Leases are renewed, and waited for, as long as that says.
+		f.works()
+		m := newMachine(t, tiered.Options{Far: []tiered.Far{{Name: "far", Store: f, Locker: f}}})
+		if _, err := m.near.Put(t.Context(), other); err != nil {
+			t.Fatal(err)
+		}
+		unlock, err := m.Lock(t.Context(), e.Key, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		unlock()
+		if got := time.Duration(f.cost.Load()); got != 300*time.Millisecond {
+			t.Errorf("the lease is of a build of %v", got)
+		}
+	})
+}
+
 // A remote that refuses what is put can be read still, and no lease is taken for what cannot be
 // put there.
 func TestRefusesWrites(t *testing.T) {

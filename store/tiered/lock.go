@@ -57,7 +57,7 @@ func (s *Store) Lock(ctx context.Context, k key.Key, wait time.Duration) (unlock
 	case noLock != nil: // the lease may be had all the same
 		unlockNear = func() {}
 	}
-	h, err := s.lease(ctx, k, end)
+	h, err := s.lease(s.knowing(ctx, k), k, end)
 	if err == nil && h == nil {
 		err = noLock
 	}

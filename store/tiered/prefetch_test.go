@@ -2,73 +2,209 @@ package tiered_test
 
 import (
 	"context"
+	"crypto/ed25519"
 	"strconv"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/remote"
 	"github.com/kernstash/kernstash/store/remote/remotetest"
 	"github.com/kernstash/kernstash/store/storetest"
 	"github.com/kernstash/kernstash/store/tiered"
+	"github.com/kernstash/kernstash/trust"
 )
 
-// Rule 10: what a program used before comes in one round trip.
+// known is an application in an engine: 50 entries, a manifest, and a key that the engine has not.
+type known struct {
+	m         *remotetest.Memory
+	trips     atomic.Int64 // calls of the engine
+	hangs     atomic.Bool
+	keys      []key.Key
+	manifests []key.Digest
+}
+
+func newKnown(t *testing.T, o remote.Options) *known {
+	t.Helper()
+	k := new(known)
+	k.m = &remotetest.Memory{Fault: func(ctx context.Context, op remotetest.Op, name string) error {
+		if k.hangs.Load() {
+			return remotetest.Hang(ctx, op, name)
+		}
+		k.trips.Add(1)
+		return remotetest.Slow(10*time.Millisecond)(ctx, op, name)
+	}}
+	s := remote.New(oneByOne{k.m}, o) // so there is a pack
+	var sums []key.Digest
+	for i := range 50 {
+		e := storetest.New(t, strconv.Itoa(i), 500)
+		if _, err := s.Put(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		k.keys, sums = append(k.keys, e.Key), append(sums, e.Key.Sum, e.Key.Sum)
+	}
+	k.manifests = []key.Digest{{1}}
+	content := manifest.New(key.Unit{Dir: "/d"}, 0, nil, nil).Append(nil, k.manifests[0])
+	if err := s.PutBlob(t.Context(), store.Manifests, k.manifests[0], content); err != nil {
+		t.Fatal(err)
+	}
+	absent := storetest.New(t, "absent", 1).Key
+	if put, err := s.PutApp(t.Context(), "app", append(sums, absent.Sum), k.manifests); err != nil || put.Listed != 50 || put.Absent != 1 || put.Manifests != 1 {
+		t.Fatalf("%+v, %v", put, err)
+	}
+	k.trips.Store(0)
+	return k
+}
+
+// oneByOne hides what an engine offers beyond Objects.
+type oneByOne struct{ remote.Objects }
+
+func (k *known) far(o remote.Objects, opt remote.Options) []tiered.Far {
+	return []tiered.Far{{Name: "far", Store: remote.New(o, opt)}}
+}
+
+func (k *known) near(t *testing.T, m *machine) (n int) {
+	t.Helper()
+	for _, k := range k.keys {
+		if e, err := m.near.Get(t.Context(), k); err == nil && e.Artifact.Size() == 500 {
+			n++
+		}
+	}
+	return n
+}
+
+// Rule 10: what a program used before comes in one round trip behind that of its list: in a pipeline, or as a pack.
 func TestPrefetch(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		var trips atomic.Int64
-		var hangs atomic.Bool
-		m := &remotetest.Memory{Fault: func(ctx context.Context, op remotetest.Op, name string) error {
-			switch {
-			case hangs.Load():
-				return remotetest.Hang(ctx, op, name)
-			case op == remotetest.GetMany:
-				trips.Add(1)
-				return remotetest.Slow(10*time.Millisecond)(ctx, op, name)
+		k := newKnown(t, remote.Options{})
+		for name, tt := range map[string]struct {
+			o     remote.Objects
+			trips int64
+		}{
+			"a pipeline": {k.m, 1 + 1 + 50 + 1 + 1}, // the list; a round trip of all entries, and one of the manifest, each of which counts, too
+			"a pack":     {oneByOne{k.m}, 2},
+		} {
+			a := newMachine(t, tiered.Options{Far: k.far(tt.o, remote.Options{})})
+			k.trips.Store(0)
+			begin := time.Now()
+			got := a.Prefetch(t.Context(), "app")
+			if want := (store.Prefetched{From: "far", Listed: 50, Came: 50, Manifests: 1}); got != want {
+				t.Errorf("%s: %+v, want %+v", name, got, want)
 			}
-			return nil
-		}}
-		s := remote.New(m, remote.Options{})
-		var keys []key.Key
-		for i := range 50 {
-			e := storetest.New(t, strconv.Itoa(i), 500)
-			if _, err := s.Put(t.Context(), e); err != nil {
+			if took := time.Since(begin); k.trips.Load() != tt.trips || name == "a pack" && took != 20*time.Millisecond {
+				t.Errorf("%s: %d calls, %v", name, k.trips.Load(), took)
+			}
+			if _, err := a.near.GetBlob(t.Context(), store.Manifests, k.manifests[0]); err != nil || k.near(t, a) != 50 {
+				t.Errorf("%s: %d entries are near, manifest: %v", name, k.near(t, a), err)
+			}
+			if n := a.counts.Snapshot().Get(stats.RemoteHits); n != 50 {
+				t.Errorf("%s: %d hits are counted", name, n)
+			}
+			k.trips.Store(0)
+			if got := a.Prefetch(t.Context(), "app"); got != (store.Prefetched{From: "far", Listed: 50, Near: 50}) || k.trips.Load() != 1 {
+				t.Errorf("%s: again: %+v, %d calls", name, got, k.trips.Load())
+			}
+			if got := a.Prefetch(t.Context(), "another"); got != (store.Prefetched{}) {
+				t.Errorf("%s: of an application that nobody knows: %+v", name, got)
+			}
+		}
+
+		// Where little is missing the pack is not read.
+		c := newMachine(t, tiered.Options{Far: k.far(oneByOne{k.m}, remote.Options{})})
+		for i := range 49 {
+			if _, err := c.near.Put(t.Context(), storetest.New(t, strconv.Itoa(i), 500)); err != nil {
 				t.Fatal(err)
 			}
-			keys = append(keys, e.Key, e.Key)
 		}
-		absent := storetest.New(t, "absent", 1).Key
-		all := append(keys, absent)
-		o := tiered.Options{Far: []tiered.Far{{Name: "far", Store: s}}}
-		a := newMachine(t, o)
-		begin := time.Now()
-		if n := a.Prefetch(t.Context(), all); n != 50 || trips.Load() != 1 || time.Since(begin) != 10*time.Millisecond {
-			t.Errorf("%d entries, %d round trips, %v", n, trips.Load(), time.Since(begin))
-		}
-		for _, k := range keys {
-			if e, err := a.near.Get(t.Context(), k); err != nil || e.Artifact.Size() != 500 {
-				t.Errorf("near: %v", err)
-			}
-		}
-		if n := a.Prefetch(t.Context(), keys); n != 0 || trips.Load() != 1 {
-			t.Errorf("again: %d entries, %d round trips", n, trips.Load())
+		k.trips.Store(0)
+		if got := c.Prefetch(t.Context(), "app"); got.Near != 49 || got.Came != 1 || k.trips.Load() != 3 {
+			t.Errorf("%+v, %d calls", got, k.trips.Load())
 		}
 
 		// One that hangs does so for a bounded time, and is given up.
-		hangs.Store(true)
-		b := newMachine(t, o)
-		begin = time.Now()
-		if n := b.Prefetch(t.Context(), keys); n != 0 || time.Since(begin) != 10*time.Second {
-			t.Errorf("%d entries of one that hangs, %v", n, time.Since(begin))
+		k.hangs.Store(true)
+		b := newMachine(t, tiered.Options{Far: k.far(k.m, remote.Options{})})
+		begin := time.Now()
+		if got := b.Prefetch(t.Context(), "app"); got != (store.Prefetched{}) || time.Since(begin) != 500*time.Millisecond {
+			t.Errorf("%+v of one that hangs, %v", got, time.Since(begin))
 		}
 		begin = time.Now()
-		miss(t, b, keys[0], reason.MissRemote)
-		if n := b.Prefetch(t.Context(), keys); n != 0 || time.Since(begin) != 0 {
-			t.Errorf("%d entries of one that is given up, %v", n, time.Since(begin))
+		miss(t, b, k.keys[0], reason.MissRemote)
+		if got := b.Prefetch(t.Context(), "app"); got != (store.Prefetched{}) || time.Since(begin) != 0 {
+			t.Errorf("%+v of one that is given up, %v", got, time.Since(begin))
+		}
+		readOnly := newMachine(t, tiered.Options{Far: k.far(k.m, remote.Options{}), ReadOnly: true})
+		if got := readOnly.Prefetch(t.Context(), "app"); got != (store.Prefetched{}) {
+			t.Errorf("%+v where nothing is kept", got)
+		}
+	})
+}
+
+// What the first store does not have the next one is asked for; the list may be of either.
+func TestPrefetchFromSeveral(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		hot, record := newKnown(t, remote.Options{}), newKnown(t, remote.Options{})
+		s := remote.New(hot.m, remote.Options{})
+		for i, k := range hot.keys {
+			if i%2 == 0 {
+				if err := s.Delete(t.Context(), k); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		far := append(hot.far(hot.m, remote.Options{}), record.far(oneByOne{record.m}, remote.Options{})...)
+		far[1].Name = "record"
+		a := newMachine(t, tiered.Options{Far: far})
+		if got := a.Prefetch(t.Context(), "app"); got != (store.Prefetched{From: "far", Listed: 50, Came: 50, Manifests: 1}) || hot.near(t, a) != 50 {
+			t.Errorf("%+v", got)
+		}
+		if err := hot.m.Delete(t.Context(), s.AppName("app")); err != nil {
+			t.Fatal(err)
+		}
+		b := newMachine(t, tiered.Options{Far: far})
+		if got := b.Prefetch(t.Context(), "app"); got != (store.Prefetched{From: "record", Listed: 50, Came: 50, Manifests: 1}) {
+			t.Errorf("%+v", got)
+		}
+	})
+}
+
+// A list that nobody has signed who is trusted is none, and counted.
+func TestPrefetchUntrusted(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		private := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+		list := trust.Of(private.Public().(ed25519.PublicKey))
+		k := newKnown(t, remote.Options{})
+		a := newMachine(t, tiered.Options{Far: k.far(k.m, remote.Options{Trust: list})})
+		if got := a.Prefetch(t.Context(), "app"); got != (store.Prefetched{}) || k.near(t, a) != 0 {
+			t.Errorf("%+v", got)
+		}
+		if n := a.counts.Snapshot().Get(stats.Of(reason.MissUntrusted)); n != 1 {
+			t.Errorf("%d are counted as untrusted", n)
+		}
+		// A list that is signed, of entries that are not.
+		signs := remote.New(k.m, remote.Options{Sign: private, Tenant: "default"})
+		var sums []key.Digest
+		for _, key := range k.keys {
+			sums = append(sums, key.Sum)
+		}
+		if _, err := signs.PutApp(t.Context(), "app", sums, nil); err != nil {
+			t.Fatal(err)
+		}
+		b := newMachine(t, tiered.Options{Far: k.far(oneByOne{k.m}, remote.Options{Trust: list})})
+		if got := b.Prefetch(t.Context(), "app"); got.Listed != 50 || got.Came != 0 || k.near(t, b) != 0 {
+			t.Errorf("%+v", got)
+		}
+		if n := b.counts.Snapshot().Get(stats.Of(reason.MissUntrusted)); n != 50 {
+			t.Errorf("%d are counted as untrusted", n)
 		}
 	})
 }

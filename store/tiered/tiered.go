@@ -32,6 +32,7 @@ type Near interface {
 	store.Blobs
 	store.FirstGetter
 	store.Explainer
+	store.Coster
 	store.Totals
 	spool.Store
 }

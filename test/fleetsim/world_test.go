@@ -144,6 +144,8 @@ func (n near) GetBlob(context.Context, store.Kind, key.Digest) ([]byte, error) {
 	return nil, &store.MissError{Reason: reason.MissAbsent}
 }
 
+func (n near) CostNear(context.Context, key.Key) time.Duration { return 0 }
+
 func (n near) PutBlob(context.Context, store.Kind, key.Digest, []byte) error { return nil }
 
 func (n near) HasBlob(store.Kind, key.Digest, int64) bool { return false }

@@ -37,6 +37,7 @@ const (
 	Lock                      // body: a key. Done: held until the connection ends; Held
 	GetManifest               // body: a name. Inline or Miss
 	PutManifest               // body: a name and the manifest. Done
+	Prefetch                  // body: the name of an application. Done: what it uses is being fetched
 	numOps
 )
 
@@ -61,6 +62,7 @@ const (
 	KeyBytes    = 4 * 32
 	NameBytes   = 32
 	MaxManifest = 16 << 20
+	MaxApp      = 256
 	MaxText     = 4096 // of Refused
 	MaxStatus   = 1 << 20
 )
@@ -97,6 +99,8 @@ func ParseRequest(b []byte, maxPut uint64) (Request, error) {
 		least, most = NameBytes, NameBytes
 	case PutManifest:
 		least, most = NameBytes, NameBytes+MaxManifest
+	case Prefetch:
+		least, most = 1, MaxApp
 	case Put:
 		least, most = entryHead, maxPut
 	default:

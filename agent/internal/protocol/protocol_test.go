@@ -42,13 +42,15 @@ func TestBadHeads(t *testing.T) {
 	good := string(Request{Op: Put, Size: 100}.Append(nil))
 	for name, b := range map[string]string{
 		"empty": "", "short": good[:23], "long": good + "x", "magic": "KSA2" + good[4:], "op 0": good[:4] + "\x00" + good[5:],
-		"op 9": good[:4] + "\x09" + good[5:], "reserved": good[:12] + "\x01" + good[13:],
+		"op 10": good[:4] + "\x0a" + good[5:], "reserved": good[:12] + "\x01" + good[13:],
 		"too large":       string(Request{Op: Put, Size: 1<<20 + 1}.Append(nil)),
 		"largest":         string(Request{Op: Put, Size: math.MaxUint64}.Append(nil)),
 		"entry too small": string(Request{Op: Put, Size: 7}.Append(nil)),
 		"key too small":   string(Request{Op: Get, Size: 127}.Append(nil)),
 		"key too large":   string(Request{Op: Lock, Size: 129}.Append(nil)),
 		"ping with body":  string(Request{Op: Ping, Size: 1}.Append(nil)),
+		"no application":  string(Request{Op: Prefetch}.Append(nil)),
+		"application":     string(Request{Op: Prefetch, Size: MaxApp + 1}.Append(nil)),
 		"manifest":        string(Request{Op: PutManifest, Size: NameBytes + MaxManifest + 1}.Append(nil)),
 	} {
 		if _, err := ParseRequest([]byte(b), 1<<20); !errors.Is(err, ErrMalformed) {

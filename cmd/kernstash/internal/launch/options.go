@@ -28,6 +28,8 @@ type Options struct {
 	Bundle string   // what is in it serves
 	Trust  []string // files with keys, one of which has to have signed it
 
+	Prefetch string // the application whose entries are fetched; OfCommand: the command; "": none are
+
 	Quiet  bool
 	Report bool   // in full
 	File   string // gets all of the report, as JSON
@@ -47,11 +49,16 @@ func (o *Options) BindSettings(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.NoFrameworks, "no-frameworks", false, "switch no framework's own cache on (setting frameworks=none)")
 }
 
+// OfCommand stands for the name of the command as an application.
+const OfCommand = "."
+
 // BindRun adds the flags of `kernstash run` alone.
 func (o *Options) BindRun(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Triton, "triton", false, "have Triton use the cache, in Python that may import our package")
 	fs.StringVar(&o.Bundle, "bundle", "", "restore this bundle, as 'kernstash bundle restore' does, and use it")
 	fs.StringArrayVar(&o.Trust, "trust", nil, "file with public keys, one of which must have signed the bundle")
+	fs.StringVar(&o.Prefetch, "prefetch", "", "fetch meanwhile what the application `NAME` uses, by agent or remote; without NAME that of the command")
+	fs.Lookup("prefetch").NoOptDefVal = OfCommand
 	fs.BoolVarP(&o.Quiet, "quiet", "q", false, "say nothing in the end")
 	fs.BoolVar(&o.Report, "report", false, "say in full what was asked for")
 	fs.StringVar(&o.File, "report-file", "", "write the whole report into `FILE`, as JSON")
@@ -133,4 +140,4 @@ func CheckFlags(fs *pflag.FlagSet) (err error) {
 }
 
 // nonempty are the flags that want a text: clear --dir "$UNSET" must not clear the user's cache.
-var nonempty = []string{"dir", "config", "max-size", "max-age", "report-file", "bundle"}
+var nonempty = []string{"dir", "config", "max-size", "max-age", "report-file", "bundle", "keys", "as", "app", "prefetch"}

@@ -42,6 +42,7 @@ func Run(o *Options, command []string) error {
 	if err != nil {
 		return err
 	}
+	r.prefetch()
 	r.enterFrameworks()
 	for _, w := range r.warnings {
 		say(os.Stderr, "kernstash: warning: "+w+"\n")
@@ -156,6 +157,8 @@ func script(path string, args []string) []string {
 const (
 	PrepareStep = "run-prepare"
 	ReportStep  = "run-report" // and the status of wait(2), and the nanoseconds that it took
+
+	prefetchWord = "run-prefetch" // and the name of an application: by which we call ourselves
 )
 
 // Step does what the launcher asks for. ours is false for arguments that are none of its.
@@ -166,6 +169,8 @@ func Step(args []string) (status int, ours bool) {
 		return prepareStep(args[1:]), true
 	case args[0] == ReportStep:
 		return reportStep(args[1:]), true
+	case args[0] == prefetchWord && len(args) == 2:
+		return prefetchStep(args[1]), true
 	}
 	return 0, false
 }
@@ -198,6 +203,7 @@ func prepareStep(args []string) int {
 	if err != nil || o.create() != nil {
 		return 1
 	}
+	r.prefetch()
 	r.enterFrameworks()
 	how := ""
 	if o.Quiet && o.File == "" {

@@ -28,7 +28,11 @@ func Uploader(s *settings.Settings, d *disk.Store) func(context.Context, key.Key
 		if err != nil {
 			return remotes.Unread(err)
 		}
-		switch res, err := c.Put(ctx, e); {
+		res, err := c.Put(ctx, e)
+		if err == nil && remotes.ReadsFiles(e.Recipe) {
+			handOverLists(ctx, c, d, e)
+		}
+		switch {
 		case errors.Is(err, client.ErrRefused), errors.Is(err, store.ErrTooLarge):
 			return spool.Outcome{State: spool.JobRefused, Reason: err.Error()}
 		case err != nil:
@@ -37,5 +41,18 @@ func Uploader(s *settings.Settings, d *disk.Store) func(context.Context, key.Key
 			return spool.Outcome{State: spool.JobThere}
 		}
 		return spool.Outcome{State: spool.JobStored}
+	}
+}
+
+// handOverLists hands over the lists of header files that an entry needs.
+func handOverLists(ctx context.Context, c *client.Client, d *disk.Store, e *store.Entry) {
+	lists, err := remotes.ReadLists(ctx, d)
+	if err != nil {
+		return
+	}
+	for _, name := range lists.Of(e.Recipe) {
+		if b, err := lists.Portable(ctx, name); err == nil {
+			_ = c.PutBlob(ctx, store.Manifests, name, b) // without it the entry hits, too
+		}
 	}
 }

@@ -114,6 +114,7 @@ type counted struct {
 	Layout    string `json:"layout"` // v1: that of this version of kernstash
 	Entries   int64  `json:"entries"`
 	Manifests int64  `json:"manifests"`
+	Apps      int64  `json:"apps"` // of which it is known what they use
 	Bytes     int64  `json:"bytes"`
 }
 
@@ -139,8 +140,12 @@ func Stat(ctx context.Context, a *cli.App, only string, all bool) error {
 				if s.Layout != c.layout() {
 					layout = " of another version of kernstash"
 				}
-				a.Printf("%s: tenant %s: %s%s, %s of header files, %s\n", human.Printable(s.Remote, false), s.Tenant,
-					human.Plural(s.Entries, "entry"), layout, human.Plural(s.Manifests, "list"), human.Size(s.Bytes))
+				apps := ""
+				if s.Apps > 0 {
+					apps = ", " + human.Plural(s.Apps, "known application")
+				}
+				a.Printf("%s: tenant %s: %s%s, %s of header files%s, %s\n", human.Printable(s.Remote, false), s.Tenant,
+					human.Plural(s.Entries, "entry"), layout, human.Plural(s.Manifests, "list"), apps, human.Size(s.Bytes))
 			}
 		})
 	})
@@ -172,9 +177,14 @@ func (c *Chain) count(ctx context.Context, t Tier, all bool) ([]counted, error) 
 		if found[of] == nil {
 			found[of] = &counted{Remote: t.Name, Tenant: parts[1], Layout: parts[0]}
 		}
-		if found[of].Bytes += o.Size; parts[2] == "m" {
+		found[of].Bytes += o.Size
+		switch parts[2] {
+		case "m":
 			found[of].Manifests++
-		} else {
+		case "a":
+			found[of].Apps++
+		case "p": // what is packed is there besides
+		default:
 			found[of].Entries++
 		}
 	}

@@ -39,7 +39,9 @@ type moved struct {
 	TooLarge int64     `json:"too_large,omitempty"`
 	Absent   int64     `json:"absent,omitempty"` // keys that it does not have
 	Failed   int64     `json:"failed,omitempty"`
-	Bytes    int64     `json:"bytes"` // of artifacts stored
+	Lists    int64     `json:"lists,omitempty"` // of header files, stored
+	Bytes    int64     `json:"bytes"`           // of artifacts stored
+	App      *appPut   `json:"app,omitempty"`
 	DryRun   bool      `json:"dry_run,omitempty"`
 	Problems []problem `json:"problems,omitempty"`
 }
@@ -65,11 +67,38 @@ type Selection struct {
 	DryRun  bool
 }
 
-// Push puts the entries of the cache into the remotes.
-func Push(ctx context.Context, c cli.Cache, o Selection) error {
-	wanted, err := bundles.Filter(o.Filters)
+// PushOptions say what `remote push` puts.
+type PushOptions struct {
+	Selection
+	Keys string // a file of keys, "-" for standard input; "": all that the filters ask for
+	As   string // the application that is said to use them; "": none
+}
+
+// keys returns the sums of the keys that are named; nil: none are, so that all are meant.
+func (o *PushOptions) keys(c cli.Cache) ([]key.Digest, error) {
+	if o.Keys == "" {
+		return nil, nil
+	}
+	return readKeys(c.In, o.Keys)
+}
+
+// Push puts the entries of the cache into the remotes, with the lists of header files that they need, and writes what
+// an application uses.
+func Push(ctx context.Context, c cli.Cache, o PushOptions) error {
+	filter, err := bundles.Filter(o.Filters)
 	if err != nil {
 		return err
+	}
+	if err := remote.CheckApp(o.As); o.As != "" && err != nil {
+		return cli.Usagef("--as: %v", err)
+	}
+	chosen, err := o.keys(c)
+	if err != nil {
+		return err
+	}
+	isChosen := make(map[key.Digest]bool, len(chosen))
+	for _, sum := range chosen {
+		isChosen[sum] = true
 	}
 	return within(c.App, o.Remote, func(chain *Chain) error {
 		for _, t := range chain.Tiers {
@@ -84,15 +113,29 @@ func Push(ctx context.Context, c cli.Cache, o Selection) error {
 			if err != nil {
 				return err
 			}
-			if info.Bad == nil && wanted(info) {
+			if info.Bad == nil && filter(info) && (chosen == nil || isChosen[info.Key.Sum]) {
 				infos = append(infos, info)
 			}
+		}
+		lists, err := ReadLists(ctx, c.Disk)
+		if err != nil {
+			return err
 		}
 		report := []moved{}
 		var failed error
 		for _, t := range chain.Tiers {
 			var m moved
-			m, failed = pushTo(ctx, t, c.Disk, infos, o.DryRun, p.Counting("pushed", int64(len(infos))))
+			var names []key.Digest
+			m, names, failed = pushTo(ctx, t, c.Disk, lists, infos, o.DryRun, p.Counting("pushed", int64(len(infos))))
+			if failed == nil && o.As != "" && !o.DryRun {
+				sums := chosen
+				if sums == nil {
+					for _, i := range infos {
+						sums = append(sums, i.Key.Sum)
+					}
+				}
+				m.App, failed = putApp(ctx, t, o.As, sums, names)
+			}
 			if report = append(report, m); failed != nil {
 				failed = named(t, failed)
 				break
@@ -127,18 +170,24 @@ func write(a *cli.App, verb string, report []moved, failed error) error {
 					a.Printf(", %d %s", of.n, of.what)
 				}
 			}
+			if m.Lists > 0 {
+				a.Printf("; %s of header files", human.Plural(m.Lists, "list"))
+			}
 			a.Printf("\n")
+			m.App.write(a, m.Remote)
 		}
 	})
 }
 
-// pushTo puts entries into one remote, some at once.
-func pushTo(ctx context.Context, t Tier, d *disk.Store, infos []store.Info, dry bool, progress func(int64)) (moved, error) {
-	m := moved{Remote: t.Name, Selected: int64(len(infos)), DryRun: dry}
+// pushTo puts entries into one remote, some at once, and returns the names of the lists of header files that they need.
+func pushTo(
+	ctx context.Context, t Tier, d *disk.Store, lists *Lists, infos []store.Info, dry bool, progress func(int64),
+) (m moved, names []key.Digest, err error) {
+	m = moved{Remote: t.Name, Selected: int64(len(infos)), DryRun: dry}
 	if dry {
 		there, err := sums(ctx, t)
 		if err != nil && !errors.Is(err, remote.ErrUnsupported) {
-			return m, err
+			return m, nil, err
 		}
 		for _, i := range infos {
 			if there[i.Key.Sum] {
@@ -148,13 +197,25 @@ func pushTo(ctx context.Context, t Tier, d *disk.Store, infos []store.Info, dry 
 			m.Stored++
 			m.Bytes += i.Size
 		}
-		return m, nil
+		return m, nil, nil
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	var mu sync.Mutex
 	var wg sync.WaitGroup
 	var done, failed int64
+	seen := make(map[key.Digest]bool)
+	needs := func(e *store.Entry) (unseen []key.Digest) {
+		mu.Lock()
+		defer mu.Unlock()
+		for _, name := range lists.Of(e.Recipe) {
+			if !seen[name] {
+				seen[name] = true
+				unseen = append(unseen, name)
+			}
+		}
+		return unseen
+	}
 	turns := make(chan struct{}, putsAtOnce)
 	for _, i := range infos {
 		turns <- struct{}{}
@@ -169,8 +230,15 @@ func pushTo(ctx context.Context, t Tier, d *disk.Store, infos []store.Info, dry 
 			if err == nil {
 				res, err = put(ctx, t, e)
 			}
+			var of []key.Digest
+			var ofLists int64
+			if err == nil {
+				of = needs(e)
+				ofLists, err = putLists(ctx, t, lists, of)
+			}
 			mu.Lock()
 			defer mu.Unlock()
+			names, m.Lists = append(names, of...), m.Lists+ofLists
 			done++
 			progress(done)
 			switch {
@@ -197,7 +265,7 @@ func pushTo(ctx context.Context, t Tier, d *disk.Store, infos []store.Info, dry 
 		})
 	}
 	wg.Wait()
-	return m, context.Cause(ctx)
+	return m, names, context.Cause(ctx)
 }
 
 // sums returns those of the keys whose entries a remote has.
@@ -219,6 +287,7 @@ func sums(ctx context.Context, t Tier) (map[key.Digest]bool, error) {
 type PullOptions struct {
 	Selection
 	Keys string // a file of keys, "-" for standard input; "": all that the filters ask for
+	App  string // what it is known to use, and nothing else; "": no application
 }
 
 // Pull puts entries of the remotes into the cache, those that the first one has from there.
@@ -229,6 +298,9 @@ func Pull(ctx context.Context, c cli.Cache, o PullOptions) error {
 	}
 	if st := c.Disk.Status(); !st.On {
 		return fmt.Errorf("pull: %s", st.Reason)
+	}
+	if o.App != "" {
+		return pullApp(ctx, c, o)
 	}
 	var keys []key.Digest
 	if o.Keys != "" {
@@ -255,7 +327,11 @@ func Pull(ctx context.Context, c cli.Cache, o PullOptions) error {
 				left = slices.Collect(maps.Keys(of))
 			}
 			var m moved
-			m, left, failed = pullFrom(ctx, t, c.Disk, left, wanted, o.DryRun, p)
+			var files map[key.Digest]bool
+			m, left, files, failed = pullFrom(ctx, t, c.Disk, left, wanted, o.DryRun, p)
+			if failed == nil && o.Keys == "" && !o.DryRun && len(files) > 0 {
+				m.Lists, failed = pullLists(ctx, t, c.Disk, files)
+			}
 			if report = append(report, m); failed != nil {
 				failed = named(t, failed)
 				break
@@ -271,13 +347,14 @@ func Pull(ctx context.Context, c cli.Cache, o PullOptions) error {
 
 var errLate = errors.New("given up: nothing came for half a minute")
 
-// pullFrom gets entries of one remote, many at once, and returns the keys that it does not have.
+// pullFrom gets entries of one remote, many at once, and returns the keys that it does not have, and digests of the
+// header files of those that it has.
 func pullFrom(
 	ctx context.Context, t Tier, d *disk.Store, all []key.Digest, wanted func(store.Info) bool, dry bool, p interface {
 		Counting(verb string, total int64) func(done int64)
 	},
-) (m moved, absent []key.Digest, err error) {
-	m = moved{Remote: t.Name, Selected: int64(len(all)), DryRun: dry}
+) (m moved, absent []key.Digest, files map[key.Digest]bool, err error) {
+	m, files = moved{Remote: t.Name, Selected: int64(len(all)), DryRun: dry}, make(map[key.Digest]bool)
 	count, done := p.Counting("pulled", int64(len(all))), int64(0)
 	for few := range slices.Chunk(all, getsAtOnce) {
 		within, cancel := context.WithCancel(ctx)
@@ -297,21 +374,26 @@ func pullFrom(
 				m.Selected--
 			default: // at once, so that few are in memory
 				m.put(ctx, d, e)
+				for _, u := range e.Recipe.Image.Units() {
+					if len(u.Files) > 0 {
+						files[sumOfFiles(u.Files)] = true
+					}
+				}
 			}
 		})
 		quiet.Stop()
 		cancel()
 		if err := ctx.Err(); err != nil {
-			return m, nil, err
+			return m, nil, nil, err
 		}
 		if late {
-			return m, nil, errLate
+			return m, nil, nil, errLate
 		}
 		done += int64(len(few))
 		count(done)
 	}
 	m.Absent = int64(len(absent))
-	return m, absent, nil
+	return m, absent, files, nil
 }
 
 // put puts an entry into the cache.

@@ -81,7 +81,26 @@ func Uploader(c *Chain, d *disk.Store) func(context.Context, key.Key) spool.Outc
 		if err != nil {
 			return Unread(err)
 		}
-		return c.upload(ctx, e)
+		out := c.upload(ctx, e)
+		if out.State == spool.JobStored || out.State == spool.JobThere {
+			c.uploadLists(ctx, d, e)
+		}
+		return out
+	}
+}
+
+// uploadLists puts the lists of header files that an entry needs into all remotes, as far as they can be reached: without them
+// the entry hits, too, behind a scan.
+func (c *Chain) uploadLists(ctx context.Context, d *disk.Store, e *store.Entry) {
+	if !ReadsFiles(e.Recipe) {
+		return
+	}
+	lists, err := ReadLists(ctx, d)
+	if err != nil {
+		return
+	}
+	for _, t := range c.Tiers {
+		_, _ = putLists(ctx, t, lists, lists.Of(e.Recipe))
 	}
 }
 

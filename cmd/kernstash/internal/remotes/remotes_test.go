@@ -307,11 +307,11 @@ func TestGCSelects(t *testing.T) {
 	}
 	counts, err := c.count(t.Context(), c.Tiers[0], true)
 	want := []counted{
-		{"memory://0", "blue", "v0", 1, 0, 1},
-		{"memory://0", "default", "v0", 1, 0, 21},
-		{"memory://0", "blue", "v1", 1, 0, 0},
-		{"memory://0", "default", "v1", 0, 0, 0},
-		{"memory://0", "default", "v2", 1, 0, 14},
+		{"memory://0", "blue", "v0", 1, 0, 0, 1},
+		{"memory://0", "default", "v0", 1, 0, 0, 21},
+		{"memory://0", "blue", "v1", 1, 0, 0, 0},
+		{"memory://0", "default", "v1", 0, 0, 0, 0},
+		{"memory://0", "default", "v2", 1, 0, 0, 14},
 	}
 	for i := range counts {
 		if counts[i].Layout == "v1" {
@@ -387,7 +387,7 @@ func TestPullOfSlow(t *testing.T) {
 			}
 			return nil
 		}}
-		pulled, absent, err := pullFrom(t.Context(), chain(remote.Options{}, m).Tiers[0], nil, sums, nil, false, noProgress{})
+		pulled, absent, _, err := pullFrom(t.Context(), chain(remote.Options{}, m).Tiers[0], nil, sums, nil, false, noProgress{})
 		if err != nil || pulled.Failed != 0 || len(absent) != len(sums) {
 			t.Errorf("slow: %+v, %d absent, %v", pulled, len(absent), err)
 		}
