@@ -36,6 +36,11 @@ func openRemotes(s *settings.Settings, alone bool, log *slog.Logger) func(agent.
 		if len(c.Addresses) == 0 {
 			return near, func(context.Context) {}, nil
 		}
+		// A key that is not there, such as an optional secret of Kubernetes, is no reason to serve nobody.
+		if _, err := remotes.SignKey(c.SignKey); err != nil {
+			log.Error("nothing is put into remotes", "tenant", t.Name, "reason", err)
+			c.SignKey, c.ReadOnly = "", true
+		}
 		chain, err := c.Open(to)
 		if err != nil {
 			return nil, nil, err
