@@ -42,6 +42,11 @@ func (a *tenants) of(t agent.Tenant) (c remotes.Config, err error) {
 			return c, err
 		}
 	}
+	// A key that is not there, such as an optional secret of Kubernetes, is no reason to serve nobody.
+	if _, err := remotes.SignKey(c.SignKey); err != nil {
+		a.log.Error("nothing is put into remotes", "tenant", t.Name, "reason", err)
+		c.SignKey, c.ReadOnly = "", true
+	}
 	a.config[t.Name] = c
 	return c, nil
 }

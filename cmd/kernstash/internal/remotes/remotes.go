@@ -47,7 +47,8 @@ type Chain struct {
 	Trust   *trust.List        // whose signatures count; nil: none are asked for
 	Timeout time.Duration      // of one call
 
-	lockers []*lease.Locker // that Far has made
+	readOnly bool
+	lockers  []*lease.Locker // that Far has made
 }
 
 // ErrNone is returned where the settings name no remote.
@@ -58,6 +59,7 @@ type Config struct {
 	Addresses []string // as the setting remote has them
 	Tenant    string
 	SignKey   string // file of the private key that signs; "": nothing does
+	ReadOnly  bool   // nothing is put
 	Trust     *trust.List
 	Timeout   time.Duration // of one call
 	Log       *slog.Logger  // is told of the first object that nobody trusted has signed; may be nil
@@ -68,14 +70,14 @@ func Open(s *settings.Settings, rec stats.Recorder) (*Chain, error) {
 	if len(s.Remote) == 0 {
 		return nil, ErrNone
 	}
-	return Config{s.Remote, s.Tenant, s.RemoteSignKey, Trusted(s), s.RemoteTimeout, nil}.Open(rec)
+	return Config{Addresses: s.Remote, Tenant: s.Tenant, SignKey: s.RemoteSignKey, Trust: Trusted(s), Timeout: s.RemoteTimeout}.Open(rec)
 }
 
 // Open opens the remotes. It connects to none: that one cannot be reached is an error of its
 // methods. No error shows a secret. rec, which may be nil, counts.
 func (config Config) Open(rec stats.Recorder) (c *Chain, err error) {
-	c = &Chain{Tenant: config.Tenant, Timeout: config.Timeout, Trust: config.Trust}
-	if c.Sign, err = signKey(config.SignKey); err != nil {
+	c = &Chain{Tenant: config.Tenant, Timeout: config.Timeout, Trust: config.Trust, readOnly: config.ReadOnly}
+	if c.Sign, err = SignKey(config.SignKey); err != nil {
 		return nil, err
 	}
 	o := config.options(c.Sign)
@@ -97,7 +99,7 @@ func (config Config) options(sign ed25519.PrivateKey) remote.Options {
 
 // Signer returns what signs, and checks signatures, as the stores of the remotes do; it has none itself.
 func (config Config) Signer() (*remote.Store, error) {
-	sign, err := signKey(config.SignKey)
+	sign, err := SignKey(config.SignKey)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +111,7 @@ func (config Config) Signer() (*remote.Store, error) {
 // there is no key to sign with, nothing is put: an unsigned copy in the nearer remote would be a miss
 // for all who ask that first.
 func (c *Chain) Far() (all []tiered.Far) {
-	readOnly := c.Sign == nil && c.Trust.IsSet()
+	readOnly := c.readOnly || c.Sign == nil && c.Trust.IsSet()
 	for _, t := range c.Tiers {
 		far := tiered.Far{Name: t.Name, Store: t.Store, Timeout: c.Timeout, ReadOnly: readOnly}
 		if l := t.Leaser(); l != nil {
@@ -161,7 +163,8 @@ func name(address string) string {
 	return short
 }
 
-func signKey(file string) (ed25519.PrivateKey, error) {
+// SignKey reads the private key that signs; nil for "".
+func SignKey(file string) (ed25519.PrivateKey, error) {
 	if file == "" {
 		return nil, nil
 	}

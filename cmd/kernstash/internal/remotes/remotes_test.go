@@ -393,7 +393,7 @@ func TestPullOfSlow(t *testing.T) {
 		}
 		m.Fault = remotetest.Hang
 		begin := time.Now()
-		pulled, _, err = pullFrom(t.Context(), chain(remote.Options{}, m).Tiers[0], nil, sums, nil, false, noProgress{})
+		pulled, _, _, err = pullFrom(t.Context(), chain(remote.Options{}, m).Tiers[0], nil, sums, nil, false, noProgress{})
 		if took := time.Since(begin); !errors.Is(err, errLate) || took != putTimeout || pulled.Failed != getsAtOnce {
 			t.Errorf("hanging: %+v, %v, after %v", pulled, err, took)
 		}
