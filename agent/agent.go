@@ -64,10 +64,11 @@ type Tenant struct {
 
 // Options configure a Server. Dir and Tenants are required.
 type Options struct {
-	Dir     string   // of the node caches, one below it for each tenant
-	Tenants []Tenant // the first that a peer is of counts
-	MaxSize int64    // of each node cache, in bytes; 0: no limit
-	MaxPut  int64    // of an entry, in bytes; 0: 1 GiB
+	Dir     string        // of the node caches, one below it for each tenant
+	Tenants []Tenant      // the first that a peer is of counts
+	MaxSize int64         // of each node cache, in bytes; 0: no limit
+	MaxPut  int64         // of an entry, in bytes; 0: 1 GiB
+	MaxAge  time.Duration // entries and manifests not used for longer go, once a day; 0: none for age
 
 	// Open returns the store of a tenant over its node cache, and what is to be called, once,
 	// when the server ends: it uploads what waits, until the context ends. Nil: there is no
@@ -92,13 +93,14 @@ type limits struct {
 	head, body          time.Duration // for a client to send, or take, each
 	fetch               time.Duration // of one that nobody waits for any more
 	fetches             int           // that are under way for a tenant
+	age                 time.Duration // until a node cache is first looked through
 }
 
 func defaults(l limits) limits {
 	return limits{
 		conns: cmp.Or(l.conns, 512), connsPerUser: cmp.Or(l.connsPerUser, 128), locksPerUser: cmp.Or(l.locksPerUser, 256),
 		memory: cmp.Or(l.memory, 2<<30), head: cmp.Or(l.head, 2*time.Second), body: cmp.Or(l.body, 20*time.Second),
-		fetch: cmp.Or(l.fetch, 30*time.Second), fetches: cmp.Or(l.fetches, 1024), strangers: cmp.Or(l.strangers, 16),
+		fetch: cmp.Or(l.fetch, 30*time.Second), fetches: cmp.Or(l.fetches, 1024), age: cmp.Or(l.age, ageAfter), strangers: cmp.Or(l.strangers, 16),
 	}
 }
 
@@ -145,6 +147,10 @@ func New(o Options) (*Server, error) {
 	}
 	if len(s.tenants) == 0 {
 		return nil, errors.New("the agent has no tenant: nobody could ask it")
+	}
+	for _, t := range s.tenants {
+		s.answers.Add(1)
+		go s.age(t)
 	}
 	return s, nil
 }

@@ -12,9 +12,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/kernstash/kernstash/agent/client"
 	"github.com/kernstash/kernstash/agent/internal/protocol"
+	"github.com/kernstash/kernstash/deps/manifest"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
@@ -211,4 +213,35 @@ func TestWarningsAreBounded(t *testing.T) {
 	if n := log.count("bad entry handed over"); n == 0 || n > 40 { // two minutes may have begun
 		t.Errorf("%d warnings", n)
 	}
+}
+
+// TestOldGoesFromTheNodeCache: entries and manifests that nobody has used for long go, others stay.
+func TestOldGoesFromTheNodeCache(t *testing.T) {
+	t.Parallel()
+	dir, old := filepath.Join(shortDir(t), "node"), time.Now().Add(-48*time.Hour)
+	e, used := storetest.New(t, "old", 1000), storetest.New(t, "used", 1000)
+	name := key.Digest{1}
+	before := disk.New(disk.Options{Dir: filepath.Join(dir, "default")})
+	must(t, os.Mkdir(dir, 0o700))
+	for _, e := range []*store.Entry{e, used} {
+		_, err := before.Put(context.Background(), e)
+		must(t, err)
+	}
+	must(t, before.PutBlob(context.Background(), store.Manifests, name, (&manifest.Manifest{}).Append(nil, name)))
+	must(t, before.Close())
+	for _, path := range []string{filepath.Join(append(dirs(e.Key), "0.bin")...), filepath.Join(".meta", "manifests", name.String()[:2], name.String())} {
+		must(t, os.Chtimes(filepath.Join(dir, "default", path), old, old))
+	}
+	s, socket := start(t, Options{Dir: dir, MaxAge: 24 * time.Hour, limits: limits{age: time.Millisecond}})
+	eventually(t, "they are gone", func() bool {
+		st := s.tenants[0].near.Status()
+		_, err := os.Lstat(filepath.Join(dir, "default", ".meta", "manifests", name.String()[:2], name.String()))
+		return st.Entries == 1 && errors.Is(err, os.ErrNotExist)
+	})
+	c := patient(socket)
+	if _, err := c.Get(context.Background(), e.Key); !isMiss(err) {
+		t.Error(err)
+	}
+	_, err := c.Get(context.Background(), used.Key)
+	must(t, err)
 }

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -24,7 +25,9 @@ import (
 	"github.com/kernstash/kernstash/agent/internal/protocol"
 	"github.com/kernstash/kernstash/internal/needs"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/remote"
 	"github.com/kernstash/kernstash/store/storetest"
+	"github.com/kernstash/kernstash/trust"
 )
 
 // roleVar makes this binary something else than tests: see roles.
@@ -36,6 +39,7 @@ type asked struct {
 	Tenants     []Tenant
 	Keys        []string // seeds of entries
 	Hold        bool     // a lock, until standard input ends
+	Signed      bool     // the agent asks for signatures, with a key of its own
 }
 
 var roles = map[string]func(asked) error{"agent": beAgent, "user": beUser, "parent": beParent, "flood": beFlood}
@@ -64,7 +68,13 @@ var readableIn string
 
 // beAgent serves until it is killed, or its standard input ends.
 func beAgent(a asked) error {
-	s, err := New(Options{Dir: a.Dir, Tenants: a.Tenants})
+	var o Options
+	if a.Signed {
+		k := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+		o = signed(remote.Options{Sign: k, Trust: trust.Of(k.Public().(ed25519.PublicKey))}, nil)
+	}
+	o.Dir, o.Tenants = a.Dir, a.Tenants
+	s, err := New(o)
 	if err != nil {
 		return err
 	}
@@ -227,8 +237,17 @@ func startAgent(t testing.TB, uid uint32, a asked) (c *exec.Cmd, in io.Closer) {
 // they get is right or a miss, and no call takes long or fails in another way.
 func TestKilledAgent(t *testing.T) {
 	t.Parallel()
+	for name, signed := range map[string]bool{"plain": false, "signed": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			killAgents(t, signed)
+		})
+	}
+}
+
+func killAgents(t *testing.T, signed bool) {
 	dir := shortDir(t)
-	a := asked{Socket: filepath.Join(dir, "agent.sock"), Dir: filepath.Join(dir, "node"), Tenants: own()}
+	a := asked{Socket: filepath.Join(dir, "agent.sock"), Dir: filepath.Join(dir, "node"), Tenants: own(), Signed: signed}
 	process, _ := startAgent(t, 0, a)
 	stop := make(chan struct{})
 	var all sync.WaitGroup

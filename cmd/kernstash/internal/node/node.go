@@ -58,7 +58,7 @@ func Run(ctx context.Context, a *cli.App, o Options) error {
 		level = slog.LevelDebug
 	}
 	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: level}))
-	opts.Log, opts.Version = log, o.Version
+	opts.Log, opts.Version, opts.MaxAge = log, o.Version, s.Threshold
 	of := &tenants{s, len(config.Tenants) == 0, log, make(map[string]remotes.Config)}
 	opts.Signer, opts.Open = of.signer, of.open
 
