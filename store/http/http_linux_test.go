@@ -7,6 +7,7 @@ import (
 	"crypto/ed25519"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,6 +19,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -336,6 +338,26 @@ func TestIndexOfNothing(t *testing.T) {
 	if err != nil || len(entries) != 1 || cap(entries) > 16 {
 		t.Errorf("%d entries, room for %d, %v", len(entries), cap(entries), err)
 	}
+}
+
+// FuzzIndex: an index is read as JSON is that is read as a whole.
+func FuzzIndex(f *testing.F) {
+	for _, index := range []string{`[]`, `null`, `[null,{}]`, `[{"name":"a","type":"file","size":5},{"name":"..","type":"directory"}]`, `[{},]`, `[[]]`, `[] x`, `{`} {
+		f.Add([]byte(index))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var all, want []indexEntry
+		wantErr := json.Unmarshal(b, &all)
+		for _, e := range all {
+			if isPart(e.Name) && len("v1/"+e.Name) <= maxName {
+				want = append(want, e)
+			}
+		}
+		got, err := parseIndex(b, "v1/")
+		if (err == nil) != (wantErr == nil) || err == nil && !slices.Equal(got, want) {
+			t.Errorf("%q: %v, %v; want %v, %v", b, got, err, want, wantErr)
+		}
+	})
 }
 
 // TestEndlessDirectories: names end, so directories do.
