@@ -15,6 +15,7 @@ import (
 	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/live"
+	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -24,10 +25,11 @@ import (
 // Options configure Open. The zero value works.
 type Options struct {
 	Settings settings.Inputs
-	Ahead    bool                    // time that is saved is not counted
+	Ahead    bool                    // time that is saved is not counted, and nothing is recorded
 	Starter  func(Jobs) Starter      // may be nil
 	Recorder stats.Recorder          // takes what is counted, besides Cache.Stats; may be nil
 	Logger   *slog.Logger            // takes traces; nil: standard error, or the file that the settings name
+	App      string                  // whom records name; "": the process's program
 	Disk     func(disk.Options) Disk // opens the store that is written; nil: disk.New
 }
 
@@ -50,6 +52,9 @@ type Cache struct {
 
 	counters stats.Counters
 	stats    stats.Recorder
+
+	records  *records.Log  // nil: nothing is recorded
+	recorded store.Records // takes them
 
 	closing sync.Once
 	mu      sync.Mutex
@@ -100,6 +105,10 @@ func Open(o Options) (*Cache, error) {
 	}
 	c.openStores(o.Disk)
 	e := engine.Options{Settings: set, Layers: c.layers, Recorder: c.stats, Loggers: c.log}
+	if kept, ok := c.near.(store.Records); ok && set.Records && !o.Ahead && set.Mode != settings.ModeReadOnly {
+		c.records, c.recorded = records.New(o.App), kept
+		e.Recorded = c.record
+	}
 	if len(set.Remote) > 0 {
 		e.Stored = c.upload
 	}
@@ -227,6 +236,7 @@ func (c *Cache) close() (captures []string, artifacts int) {
 	}
 	artifacts = c.engine.Close(deadline)
 	c.closeStarter()
+	c.keepRecords(true)
 	c.KeepStats()
 	for _, end := range c.end {
 		end()
@@ -267,9 +277,10 @@ func (c *Cache) KeepStatsSometimes() {
 	}
 }
 
-// KeepStats adds what was counted to the totals on disk. Close does so too; it is for a
-// process that ends without, and costs a few system calls.
+// KeepStats adds what was counted to the totals on disk, and what was recorded to the records. Close does so too; it is
+// for a process that ends without, and costs a few system calls.
 func (c *Cache) KeepStats() {
+	c.keepRecords(false)
 	totals, ok := c.written.(store.Totals)
 	if !ok || !c.engine.Writes() {
 		return

@@ -53,6 +53,9 @@ type Options struct {
 	// What another version of kernstash keeps in the same directory does not count.
 	MaxSize int64
 
+	// Records says that what is evicted is noted where records are kept; see [store.Records].
+	Records bool
+
 	// KeepAccess leaves the time of an entry's last use as it is when it is read: the
 	// reader is no application.
 	KeepAccess bool
@@ -98,6 +101,7 @@ var (
 	_ store.Explainer   = (*Store)(nil)
 	_ store.FirstGetter = (*Store)(nil)
 	_ store.Totals      = (*Store)(nil)
+	_ store.Records     = (*Store)(nil)
 	_ spool.Store       = (*Store)(nil)
 )
 
