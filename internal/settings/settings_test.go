@@ -18,7 +18,7 @@ func defaults() Values {
 		MaxSize: 5 << 30, Threshold: 30 * day, Eviction: EvictCost,
 		Agent: AgentAuto, Frameworks: FrameworksDefault, FrameworksMaxSize: 5 << 30,
 		MaxDeviceImageSize: 1 << 30, InMemCapacity: 1024,
-		CloseTimeout: 5 * time.Second, CaptureQuiet: 50 * time.Millisecond, Worker: WorkerAuto, Compilers: true,
+		CloseTimeout: 5 * time.Second, CaptureQuiet: 50 * time.Millisecond, Worker: WorkerAuto, Records: true, Compilers: true,
 		Tenant: "default", RemoteTimeout: 500 * time.Millisecond,
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/safefs"
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk/evict"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
@@ -148,11 +149,11 @@ func (s *Store) TakeRecords(ctx context.Context, f func(name string, b []byte) e
 		}
 		names, err := closedRecords(d)
 		for _, name := range names {
-			b, info, err := s.at.ReadFile(d, name, 2*recordsMost, nil)
+			b, _, err := s.at.ReadFile(d, name, 4*recordsMost, nil)
+			if errors.Is(err, store.ErrTooLarge) { // none of ours
+				_ = d.Remove(name)
+			}
 			if err != nil {
-				if info.Kind == safefs.Regular { // too large: not ours
-					_ = d.Remove(name)
-				}
 				continue
 			}
 			if err := f(name, b); err != nil {
