@@ -169,6 +169,18 @@ func (s *Store) TakeRecords(ctx context.Context, f func(name string, b []byte) e
 	return nil
 }
 
+// HasRecords reports whether anything was ever recorded.
+func (s *Store) HasRecords() bool {
+	err := s.at.Look(context.Background(), func(r *rootdir.Root) error {
+		d, err := r.Dir.OpenDir(rootdir.MetaDir + "/" + recordsDir)
+		if err == nil {
+			d.Close()
+		}
+		return err
+	})
+	return err == nil
+}
+
 // RecordsIndex returns where commands keep what they have read of records: a file in .meta.
 func (s *Store) RecordsIndex() string {
 	return filepath.Join(s.o.Dir, rootdir.MetaDir, "records.db")

@@ -13,12 +13,14 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"syscall"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store/disk"
@@ -74,8 +76,10 @@ const maxIndex = 2 << 30
 // the cache from being written nothing is merged. The caller closes it.
 func Open(ctx context.Context, c cli.Cache) (*Ledger, error) {
 	if c.Settings.Mode != settings.ModeReadOnly {
-		if err := Merge(ctx, c.Disk); err != nil && !errors.Is(err, bolterrors.ErrTimeout) {
-			return nil, err
+		err := Merge(ctx, c.Disk)
+		known := errors.Is(err, bolterrors.ErrTimeout) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
+		if err != nil && !known {
+			fmt.Fprintf(c.Err, "kernstash: not merged: %s\n", human.Printable(err.Error(), false))
 		}
 	}
 	l := &Ledger{d: c.Disk, anew: c.Settings.Mode != settings.ModeReadOnly}
@@ -97,6 +101,9 @@ func Merge(ctx context.Context, d *disk.Store) error {
 // changed calls f with the index, to be changed. One that is damaged is made anew. Where there is no cache it does nothing.
 func changed(d *disk.Store, f func(*Ledger) error) error {
 	if st := d.Status(); !st.On || !st.Exists {
+		return nil
+	}
+	if _, err := os.Lstat(d.RecordsIndex()); errors.Is(err, fs.ErrNotExist) && !d.HasRecords() {
 		return nil
 	}
 	l := &Ledger{d: d}

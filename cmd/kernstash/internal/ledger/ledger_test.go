@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -37,7 +38,7 @@ func newCache(t *testing.T) cli.Cache {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return cli.Cache{Disk: d, Settings: s}
+	return cli.Cache{App: &cli.App{Err: io.Discard}, Disk: d, Settings: s}
 }
 
 func record(t *testing.T, c cli.Cache, lines ...records.Line) {
