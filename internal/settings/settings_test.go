@@ -199,6 +199,11 @@ func TestLoadRefuses(t *testing.T) {
 			Error{Name: "KERNSTASH_PERSISTENT", Value: "maybe", Origin: env, Want: boolKind.accepts},
 			"the disk tier is off", func(v *Values) { v.Persistent = false },
 		},
+		"records": {
+			Inputs{Environ: []string{"KERNSTASH_RECORDS=never"}},
+			Error{Name: "KERNSTASH_RECORDS", Value: "never", Origin: env, Want: boolKind.accepts},
+			"nothing is recorded", func(v *Values) { v.Records = false },
+		},
 		"disable": {
 			Inputs{Environ: []string{"KERNSTASH_DISABLE=2"}},
 			Error{Name: "KERNSTASH_DISABLE", Value: "2", Origin: env, Want: boolKind.accepts},

@@ -169,16 +169,17 @@ func (s *Store) TakeRecords(ctx context.Context, f func(name string, b []byte) e
 	return nil
 }
 
-// HasRecords reports whether anything was ever recorded.
-func (s *Store) HasRecords() bool {
+// HasRecords reports whether there are records that nobody has taken.
+func (s *Store) HasRecords() (any bool) {
 	err := s.at.Look(context.Background(), func(r *rootdir.Root) error {
 		d, err := r.Dir.OpenDir(rootdir.MetaDir + "/" + recordsDir)
-		if err == nil {
-			d.Close()
+		if err != nil {
+			return err
 		}
-		return err
+		defer d.Close()
+		return d.Each(func(string) bool { any = true; return false })
 	})
-	return err == nil
+	return any && err == nil
 }
 
 // RecordsIndex returns where commands keep what they have read of records: a file in .meta.

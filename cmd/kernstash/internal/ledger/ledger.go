@@ -136,12 +136,7 @@ var (
 )
 
 func broken(err error) bool {
-	for _, is := range []error{errBroken, errEmpty, bolterrors.ErrInvalid, bolterrors.ErrChecksum, bolterrors.ErrVersionMismatch} {
-		if errors.Is(err, is) {
-			return true
-		}
-	}
-	return false
+	return errors.Is(err, errBroken) || errors.Is(err, errEmpty)
 }
 
 func (l *Ledger) open(readOnly bool, wait time.Duration) error {
@@ -179,6 +174,10 @@ func (l *Ledger) open(readOnly bool, wait time.Duration) error {
 	})
 	if err != nil {
 		l.db = nil
+		_, system := errors.AsType[syscall.Errno](err)
+		if failed == nil && !system && !errors.Is(err, bolterrors.ErrTimeout) { // what it holds is no index
+			return fmt.Errorf("%w: %w", errBroken, err)
+		}
 		return cmp.Or(failed, err)
 	}
 	if err = l.view(checkVersion); errors.Is(err, errEmpty) && !readOnly {

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -329,6 +330,8 @@ func TestDamagedIndex(t *testing.T) {
 	damage := map[string]func(path string) error{
 		"empty":     func(p string) error { return os.WriteFile(p, nil, 0o600) },
 		"text":      func(p string) error { return os.WriteFile(p, slices.Repeat([]byte("text "), 10_000), 0o600) },
+		"short":     func(p string) error { return os.WriteFile(p, []byte("short"), 0o600) },
+		"FIFO":      func(p string) error { return exec.Command("mkfifo", p).Run() },
 		"directory": func(p string) error { return os.MkdirAll(filepath.Join(p, "x"), 0o700) },
 		"truncated": func(p string) error { return os.WriteFile(p, good[:len(good)/3], 0o600) },
 		"link":      func(p string) error { return os.Symlink("/etc/passwd", p) },
