@@ -62,6 +62,7 @@ type Cache struct {
 	tiers   map[Tier]struct{}
 	kept    stats.Snapshot // what has been written to disk already
 	keptAt  atomic.Int64   // when, in Unix seconds
+	keeping sync.WaitGroup // those who write in the background
 }
 
 // Tier is the memory tier of one context.
@@ -236,6 +237,7 @@ func (c *Cache) close() (captures []string, artifacts int) {
 	}
 	artifacts = c.engine.Close(deadline)
 	c.closeStarter()
+	c.keeping.Wait()
 	c.keepRecords(true)
 	c.KeepStats()
 	for _, end := range c.end {
@@ -273,7 +275,11 @@ const keepEvery = 60
 func (c *Cache) KeepStatsSometimes() {
 	now, last := time.Now().Unix(), c.keptAt.Load()
 	if c.engine.Writes() && now-last >= keepEvery && c.keptAt.CompareAndSwap(last, now) {
-		go c.KeepStats()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !c.closed { // Close does it
+			c.keeping.Go(c.KeepStats)
+		}
 	}
 }
 
