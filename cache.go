@@ -112,7 +112,7 @@ type Options struct {
 	CloseTimeout time.Duration
 
 	// Ahead says that programs are built before anybody needs them: finding one saves
-	// nobody's time, and none is counted as saved, nor recorded.
+	// nobody's time, and is no use of it: it is not in the totals on disk, nor recorded, and changes no order of eviction.
 	Ahead bool
 
 	// App is the name that records have for the application; default that of its file,

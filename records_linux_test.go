@@ -13,6 +13,7 @@ import (
 	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/safefs"
+	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk"
 )
 
@@ -164,5 +165,57 @@ func TestRecordsCost(t *testing.T) {
 	}
 	if more := (on.missBytes - off.missBytes) / programs; more <= 0 || more > 4096 {
 		t.Errorf("a miss takes %d bytes", more)
+	}
+}
+
+// TestAheadIsNoUse: to find what is there ahead of time is no hit, saves no time, and changes no order of eviction; a build is
+// one.
+func TestAheadIsNoUse(t *testing.T) {
+	t.Parallel()
+	root, f := newRoot(t), newFake(t)
+	life := func(ahead bool, n int) {
+		c := openCache(t, root, func(o *Options) { o.Ahead = ahead })
+		x := NewContext[*fakeProgram, *fakeKernel](c, f, ContextOptions{})
+		for range 2 {
+			use(t, x, Request{Image: image(t, src(n))})
+		}
+		c.Close()
+	}
+	look := func() (s stats.Snapshot, used map[string]time.Time) {
+		d := disk.New(disk.Options{Dir: root, KeepAccess: true})
+		defer d.Close()
+		s, err := d.Stats()
+		if err != nil {
+			t.Fatal(err)
+		}
+		used = make(map[string]time.Time)
+		for info, err := range d.List(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			used[info.Location] = info.Accessed
+		}
+		return s, used
+	}
+	life(false, 1)
+	before, used := look()
+	time.Sleep(5 * time.Millisecond) // a use is noted where the last one is a millisecond old
+	life(true, 1)
+	after, now := look()
+	for _, c := range []stats.Counter{stats.MemoryHits, stats.DiskHits, stats.SavedTime, stats.LoadTime} {
+		if after[c] != before[c] {
+			t.Errorf("counter %d was %d, is %d", c, before[c], after[c])
+		}
+	}
+	if diff := cmp.Diff(used, now); diff != "" {
+		t.Errorf("used (-before +after):\n%s", diff)
+	}
+	life(true, 2)
+	if built, _ := look(); built[stats.Builds] != 2 {
+		t.Errorf("%d builds", built[stats.Builds])
+	}
+	life(false, 1)
+	if after, now := look(); after[stats.DiskHits] != before[stats.DiskHits]+1 || cmp.Diff(used, now) == "" {
+		t.Error("an application's hit is none")
 	}
 }

@@ -25,7 +25,7 @@ import (
 // Options configure Open. The zero value works.
 type Options struct {
 	Settings settings.Inputs
-	Ahead    bool                    // time that is saved is not counted, and nothing is recorded
+	Ahead    bool                    // who asks is no application: it saves no time, and its hits are no use of entries
 	Starter  func(Jobs) Starter      // may be nil
 	Recorder stats.Recorder          // takes what is counted, besides Cache.Stats; may be nil
 	Logger   *slog.Logger            // takes traces; nil: standard error, or the file that the settings name
@@ -36,6 +36,7 @@ type Options struct {
 // Cache is safe for concurrent use.
 type Cache struct {
 	settings *settings.Settings
+	ahead    bool           // who asks is no application
 	written  Store          // what is built is stored there, unless the mode forbids it; nil: nowhere
 	near     Store          // the part of written that is on this machine: the jobs are there
 	agent    *client.Client // of the node, behind written; nil: none is asked
@@ -89,7 +90,7 @@ func Open(o Options) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open cache: %w", err)
 	}
-	c := &Cache{settings: set, newStarter: o.Starter, tiers: make(map[Tier]struct{})}
+	c := &Cache{settings: set, ahead: o.Ahead, newStarter: o.Starter, tiers: make(map[Tier]struct{})}
 	c.stats = &c.counters
 	if o.Recorder != nil {
 		c.stats = stats.Tee(&c.counters, o.Recorder)
@@ -296,6 +297,9 @@ func (c *Cache) KeepStats() {
 	delta := now.Sub(c.kept)
 	c.kept = now
 	c.mu.Unlock()
+	if c.ahead {
+		delta[stats.MemoryHits], delta[stats.DiskHits], delta[stats.LoadTime] = 0, 0, 0
+	}
 	if delta == (stats.Snapshot{}) {
 		return
 	}

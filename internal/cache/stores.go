@@ -57,6 +57,7 @@ func (c *Cache) openDisks(open func(disk.Options) Disk) {
 	if c.settings.Eviction == settings.EvictLRU {
 		o.Policy = disk.LRU
 	}
+	o.KeepAccess = c.ahead
 	o.ReadOnly = c.settings.Mode == settings.ModeReadOnly
 	if o.Dir != "" {
 		own := open(o)
