@@ -109,7 +109,8 @@ type Totals interface {
 
 // Records is what a Store offers that keeps records of processes: lines of package records.
 type Records interface {
-	// AppendRecords keeps lines. It waits for nobody for long.
+	// AppendRecords keeps lines. It waits for nobody for long. After an error that wraps
+	// records.ErrTorn some of them may have been kept.
 	AppendRecords(lines []byte) error
 }
 

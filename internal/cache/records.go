@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"errors"
 	"strings"
 	"time"
 
@@ -35,6 +36,8 @@ func (c *Cache) keepRecords(last bool) {
 	}
 	if err := c.recorded.AppendRecords(b); err != nil {
 		c.log.Warn("records not kept", "error", err.Error())
-		c.records.GiveBack(b)
+		if !errors.Is(err, records.ErrTorn) {
+			c.records.GiveBack(b)
+		}
 	}
 }

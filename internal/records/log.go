@@ -1,6 +1,7 @@
 package records
 
 import (
+	"errors"
 	"sync"
 	"time"
 
@@ -112,6 +113,9 @@ func (l *Log) Take(now time.Time, last bool) []byte {
 	clear(l.hits)
 	return b
 }
+
+// ErrTorn is wrapped where lines may have been written in part: what is written again might count twice.
+var ErrTorn = errors.New("written in part")
 
 // GiveBack takes back what could not be written, as far as there is room for it.
 func (l *Log) GiveBack(b []byte) {

@@ -35,15 +35,19 @@ var recordsSuffix = "." + strconv.Itoa(records.Version)
 
 // AppendRecords implements [store.Records]. It makes a handful of system calls.
 func (s *Store) AppendRecords(lines []byte) error {
+	var torn error
 	err := s.at.Write(context.Background(), func(_ *rootdir.Root, m *rootdir.Meta) error {
 		unlock, err := m.LockRecords(context.Background(), recordsWait)
 		if err != nil {
 			return err
 		}
 		defer unlock()
-		return appendRecords(m, lines)
+		if err = appendRecords(m, lines); errors.Is(err, records.ErrTorn) {
+			torn, err = err, nil // not again
+		}
+		return err
 	})
-	if err != nil {
+	if err = cmp.Or(err, torn); err != nil {
 		return fmt.Errorf("append records: %w", err)
 	}
 	return nil
@@ -63,7 +67,9 @@ func appendRecords(m *rootdir.Meta, lines []byte) error {
 		err = rootdir.ErrIrregular
 		full := info.Kind == safefs.Regular && info.Size > 0 && info.Size+int64(len(lines)) > recordsMost
 		if info.Kind == safefs.Regular && !full {
-			err = f.WriteAt(lines, info.Size)
+			if err = f.WriteAt(lines, info.Size); err != nil {
+				err = fmt.Errorf("%w: %w", records.ErrTorn, err)
+			}
 		}
 		f.Close()
 		if !full {
