@@ -112,8 +112,12 @@ type Options struct {
 	CloseTimeout time.Duration
 
 	// Ahead says that programs are built before anybody needs them: finding one saves
-	// nobody's time, and none is counted as saved.
+	// nobody's time, and is no use of it: it is not in the totals on disk, nor recorded, and changes no order of eviction.
 	Ahead bool
+
+	// App is the name that records have for the application; default that of its file,
+	// or, of an interpreter, that of the script or module that it runs.
+	App string
 
 	// Starter makes what sees to it that a worker captures what Close had no time for;
 	// worker.ForCache is one. Without one the next worker does it that
@@ -163,6 +167,6 @@ func (o Options) cache() cache.Options {
 	set("close-timeout", o.CloseTimeout.String(), o.CloseTimeout != 0)
 	return cache.Options{
 		Settings: settings.Inputs{ConfigFile: o.ConfigFile, Program: texts, Flags: o.Flags, Lenient: o.Lenient},
-		Ahead:    o.Ahead, Starter: o.Starter, Recorder: o.Recorder, Logger: o.Logger,
+		Ahead:    o.Ahead, App: o.App, Starter: o.Starter, Recorder: o.Recorder, Logger: o.Logger,
 	}
 }

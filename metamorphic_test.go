@@ -251,7 +251,7 @@ func (m *meta) step() {
 			m.forget(i)
 		}
 	case n < 88:
-		name := []string{".meta/account", ".meta/stats", ".meta/locks", "VERSION", "CACHEDIR.TAG"}[m.rnd.IntN(5)]
+		name := []string{".meta/account", ".meta/stats", ".meta/locks", "VERSION", "CACHEDIR.TAG", ".meta/records/current.1"}[m.rnd.IntN(6)]
 		m.note("remove %s", name)
 		_ = os.Remove(filepath.Join(m.root, name)) // it may not be there
 	case n < 90:

@@ -20,7 +20,7 @@ func TestWorkerShares(t *testing.T) {
 		defer c.Close()
 		return c.cache().Jobs().Settings
 	}
-	if diff := cmp.Diff([]string{"KERNSTASH_MAX_SIZE=3MiB", "KERNSTASH_THRESHOLD=30", "KERNSTASH_EVICTION=lru", "KERNSTASH_FRAMEWORKS_MAX_SIZE=5GiB", "KERNSTASH_AGENT=auto", "KERNSTASH_AGENT_UID="}, ask()); diff != "" {
+	if diff := cmp.Diff([]string{"KERNSTASH_MAX_SIZE=3MiB", "KERNSTASH_THRESHOLD=30", "KERNSTASH_EVICTION=lru", "KERNSTASH_RECORDS=1", "KERNSTASH_FRAMEWORKS_MAX_SIZE=5GiB", "KERNSTASH_AGENT=auto", "KERNSTASH_AGENT_UID="}, ask()); diff != "" {
 		t.Error(diff)
 	}
 	t.Setenv("KERNSTASH_MAX_SIZE", "1GiB")

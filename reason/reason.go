@@ -130,3 +130,13 @@ func (u Uncacheable) String() string {
 	}
 	return fmt.Sprintf("not cacheable: %s (%s)", cmp.Or(u.Code.Short(), "other"), u.Detail)
 }
+
+// Named returns the reason that String calls so; 0: there is none.
+func Named(name string) Reason {
+	for r, text := range texts {
+		if text.name == name && name != "" {
+			return Reason(r)
+		}
+	}
+	return 0
+}

@@ -107,6 +107,13 @@ type Totals interface {
 	AddStats(delta stats.Snapshot) error
 }
 
+// Records is what a Store offers that keeps records of processes: lines of package records.
+type Records interface {
+	// AppendRecords keeps lines. It waits for nobody for long. After an error that wraps
+	// records.ErrTorn some of them may have been kept.
+	AppendRecords(lines []byte) error
+}
+
 // ErrLocked says that somebody else held the lock for as long as one waited.
 var ErrLocked = errors.New("locked by another build")
 

@@ -85,7 +85,7 @@ compiled once and starts warm in every process.` +
 	root.AddCommand(
 		runCommand(a), compileCommand(a), compilersCommand(a), envCommand(a), enableCommand(a), disableCommand(a),
 		demoCommand(a), partCommand("demo-child", demo.RunChild), buildCommand(a), partCommand("build-part", builder.BuildPart),
-		lsCommand(a), showCommand(a), statCommand(a),
+		lsCommand(a), showCommand(a), statCommand(a), whyCommand(a), forgetCommand(a),
 		verifyCommand(a), rebuildCommand(a), gcCommand(a), clearCommand(a), bundleCommand(a), keygenCommand(a), trustCommand(a), remoteCommand(a),
 		workerCommand(a), agentCommand(a), partCommand("devices", runtimes.Identities),
 		configCommand(a), doctorCommand(a), partCommand("doctor-runtime", doctor.RunRuntime),

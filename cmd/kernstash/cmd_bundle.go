@@ -39,7 +39,8 @@ file OUT, which is replaced. The same entries make the same bytes. What is damag
 is left out, and named.
 
 --filter takes entries by what they are of; of several names all must hold, of one
-name's several texts any. --without-source leaves out what they were built from: they
+name's several texts any. --app takes what an application of the cache used, as 'kernstash ls --app'
+lists it. --without-source leaves out what they were built from: they
 hit, but can neither be imported nor built again. --sign signs the bundle with a key
 that 'kernstash keygen' or openssl made.
 
@@ -50,6 +51,7 @@ be writing there. 'kernstash bundle restore' unpacks them.` +
 			exits("written", "there is no entry for it, or it could not be written"),
 		Example: `  kernstash bundle create kernels.kst
   kernstash bundle create --filter driver=580 --filter device=H100 kernels.kst
+  kernstash bundle create --app hashcat kernels.kst
   kernstash bundle create --sign release.pem /srv/a /srv/b kernels.kst
   kernstash bundle create --sign release.pem --harvest triton,inductor kernels.kst
   kernstash bundle create --sign release.pem --harvest POCL_CACHE_DIR=/tmp/pocl kernels.kst`,
@@ -60,6 +62,7 @@ be writing there. 'kernstash bundle restore' unpacks them.` +
 		},
 	}
 	filterFlag(cmd, &o.Filters)
+	cmd.Flags().StringVar(&o.App, "app", "", "what this application used")
 	cmd.Flags().BoolVar(&o.WithoutSource, "without-source", false, "leave out what the entries were built from")
 	cmd.Flags().StringSliceVar(&o.Harvest, "harvest", nil, "caches of other tools: "+strings.Join(bundles.Tools, ", ")+", or NAME=DIR")
 	cmd.Flags().StringVar(&o.Sign, "sign", "", "file with the private key that signs it")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,8 +17,7 @@ import (
 )
 
 func lsCommand(a *cli.App) *cobra.Command {
-	var long bool
-	var sort string
+	var o entries.ListOptions
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List what is in the cache",
@@ -29,18 +29,26 @@ stat' says of all together.
 What frameworks keep in their own caches, where 'kernstash run' has switched them on,
 is a line each, in the end.
 
+--app lists what an application used, the most valuable first: what its builds took, and
+what was saved. A program has the name of its file, one of an interpreter that of its
+script or module. That, and the orders saved and hits, are of the records that processes leave
+('kernstash why', setting records); the others look at all entries first.
+
 With --json each entry is one JSON object on a line of its own. An entry that
 cannot hit, because it is damaged or of another version, is marked with why.` +
 			exits("listed", "the cache could not be read"),
 		Example: `  kernstash ls
   kernstash ls --sort size --long
+  kernstash ls --app hashcat
+  kernstash ls --sort saved
   kernstash ls --json | jq -s 'map(.size) | add'`,
-		PreRunE: func(*cobra.Command, []string) error { return entries.CheckOrder(sort) },
-		RunE:    a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.List(ctx, c, long, sort) }),
+		PreRunE: func(*cobra.Command, []string) error { return entries.CheckOrder(o.Sort) },
+		RunE:    a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.List(ctx, c, o) }),
 	}
-	cmd.Flags().BoolVarP(&long, "long", "l", false, "show device, times and place as well")
-	cmd.Flags().StringVar(&sort, "sort", "", "order: size, age, cost (largest and oldest first) or name")
-	completeFlag(cmd, "sort", []string{"size", "age", "cost", "name"})
+	cmd.Flags().BoolVarP(&o.Long, "long", "l", false, "show device, applications, times and place as well")
+	cmd.Flags().StringVar(&o.Sort, "sort", "", "order: "+strings.Join(entries.Orders, ", ")+"; the most, and the oldest, first")
+	cmd.Flags().StringVar(&o.App, "app", "", "what this application used")
+	completeFlag(cmd, "sort", entries.Orders)
 	return cmd
 }
 

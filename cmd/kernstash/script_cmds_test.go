@@ -15,6 +15,8 @@ import (
 
 	"github.com/kernstash/kernstash/agent/client"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/internal/records"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store/disk"
 )
 
@@ -123,6 +125,38 @@ func damageHeaders(ts *testscript.TestScript, _ bool, args []string) {
 	for _, path := range files {
 		ts.Check(os.WriteFile(path, []byte("other bytes"), 0o600))
 	}
+}
+
+// stashRecord records something of entry N of stash-put, now:
+//
+//	stash-record DIR hits APP N HITS SECONDS    that were saved
+//	stash-record DIR miss APP N SECONDS TIMES
+//	stash-record DIR gone REASON N
+func stashRecord(ts *testscript.TestScript, _ bool, args []string) {
+	number := func(i int) int {
+		n, err := strconv.Atoi(args[i])
+		ts.Check(err)
+		return n
+	}
+	e, err := testEntry(number(3))
+	ts.Check(err)
+	l := records.Line{Kind: records.Kind(args[1]), At: time.Now(), Since: time.Now(), App: args[2], Entry: records.EntryOf(e.Key)}
+	times := 1
+	switch l.Kind {
+	case records.Hits:
+		l.Hits, l.Saved = int64(number(4)), time.Duration(number(5))*time.Second
+	case records.Miss:
+		l.Reason, l.Label, l.Cost, times = "miss.absent", e.Artifact.Kernels[0].Name, time.Duration(number(4))*time.Second, number(5)
+	default:
+		l.App, l.Reason, l.Entry.Key = "", args[2], key.Key{}
+	}
+	b := []byte("\n")
+	for range times {
+		b = l.Append(b)
+	}
+	d := disk.New(disk.Options{Dir: ts.MkAbs(args[0])})
+	defer d.Close()
+	ts.Check(d.AppendRecords(b))
 }
 
 // waitInterrupted is a command whose work takes longer than anybody waits.

@@ -91,6 +91,7 @@ func scriptParams(dir string) testscript.Params {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
 			"ambiguous": ambiguous, "cut": cut, "damage": damage, "damage-headers": damageHeaders, "older": older, "show": Show, "status": status,
+			"stash-record":     stashRecord,
 			"waits-for-worker": waitsForWorker, "waits-for-agent": waitsForAgent,
 		},
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/live"
+	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
@@ -24,16 +25,18 @@ import (
 // Options configure Open. The zero value works.
 type Options struct {
 	Settings settings.Inputs
-	Ahead    bool                    // time that is saved is not counted
+	Ahead    bool                    // who asks is no application: it saves no time, and its hits are no use of entries
 	Starter  func(Jobs) Starter      // may be nil
 	Recorder stats.Recorder          // takes what is counted, besides Cache.Stats; may be nil
 	Logger   *slog.Logger            // takes traces; nil: standard error, or the file that the settings name
+	App      string                  // whom records name; "": the process's program
 	Disk     func(disk.Options) Disk // opens the store that is written; nil: disk.New
 }
 
 // Cache is safe for concurrent use.
 type Cache struct {
 	settings *settings.Settings
+	ahead    bool           // who asks is no application
 	written  Store          // what is built is stored there, unless the mode forbids it; nil: nowhere
 	near     Store          // the part of written that is on this machine: the jobs are there
 	agent    *client.Client // of the node, behind written; nil: none is asked
@@ -51,12 +54,16 @@ type Cache struct {
 	counters stats.Counters
 	stats    stats.Recorder
 
+	records  *records.Log  // nil: nothing is recorded
+	recorded store.Records // takes them
+
 	closing sync.Once
 	mu      sync.Mutex
 	closed  bool
 	tiers   map[Tier]struct{}
 	kept    stats.Snapshot // what has been written to disk already
 	keptAt  atomic.Int64   // when, in Unix seconds
+	keeping sync.WaitGroup // those who write in the background
 }
 
 // Tier is the memory tier of one context.
@@ -83,7 +90,7 @@ func Open(o Options) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open cache: %w", err)
 	}
-	c := &Cache{settings: set, newStarter: o.Starter, tiers: make(map[Tier]struct{})}
+	c := &Cache{settings: set, ahead: o.Ahead, newStarter: o.Starter, tiers: make(map[Tier]struct{})}
 	c.stats = &c.counters
 	if o.Recorder != nil {
 		c.stats = stats.Tee(&c.counters, o.Recorder)
@@ -100,6 +107,10 @@ func Open(o Options) (*Cache, error) {
 	}
 	c.openStores(o.Disk)
 	e := engine.Options{Settings: set, Layers: c.layers, Recorder: c.stats, Loggers: c.log}
+	if kept, ok := c.near.(store.Records); ok && set.Records && !o.Ahead && set.Mode != settings.ModeReadOnly {
+		c.records, c.recorded = records.New(o.App), kept
+		e.Recorded = c.record
+	}
 	if len(set.Remote) > 0 {
 		e.Stored = c.upload
 	}
@@ -227,6 +238,8 @@ func (c *Cache) close() (captures []string, artifacts int) {
 	}
 	artifacts = c.engine.Close(deadline)
 	c.closeStarter()
+	c.keeping.Wait()
+	c.keepRecords(true)
 	c.KeepStats()
 	for _, end := range c.end {
 		end()
@@ -263,13 +276,18 @@ const keepEvery = 60
 func (c *Cache) KeepStatsSometimes() {
 	now, last := time.Now().Unix(), c.keptAt.Load()
 	if c.engine.Writes() && now-last >= keepEvery && c.keptAt.CompareAndSwap(last, now) {
-		go c.KeepStats()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if !c.closed { // Close does it
+			c.keeping.Go(c.KeepStats)
+		}
 	}
 }
 
-// KeepStats adds what was counted to the totals on disk. Close does so too; it is for a
-// process that ends without, and costs a few system calls.
+// KeepStats adds what was counted to the totals on disk, and what was recorded to the records. Close does so too; it is
+// for a process that ends without, and costs a few system calls.
 func (c *Cache) KeepStats() {
+	c.keepRecords(false)
 	totals, ok := c.written.(store.Totals)
 	if !ok || !c.engine.Writes() {
 		return
@@ -279,6 +297,9 @@ func (c *Cache) KeepStats() {
 	delta := now.Sub(c.kept)
 	c.kept = now
 	c.mu.Unlock()
+	if c.ahead {
+		delta[stats.MemoryHits], delta[stats.DiskHits], delta[stats.LoadTime] = 0, 0, 0
+	}
 	if delta == (stats.Snapshot{}) {
 		return
 	}

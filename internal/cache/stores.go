@@ -52,11 +52,12 @@ func (c *Cache) openDisks(open func(disk.Options) Disk) {
 		open = func(o disk.Options) Disk { return disk.New(o) }
 	}
 	o := disk.Options{
-		Dir: c.settings.Dir, MaxSize: c.settings.MaxSize, Policy: disk.Cost, Recorder: c.stats, Trace: c.log.Disk,
+		Dir: c.settings.Dir, MaxSize: c.settings.MaxSize, Policy: disk.Cost, Records: c.settings.Records, Recorder: c.stats, Trace: c.log.Disk,
 	}
 	if c.settings.Eviction == settings.EvictLRU {
 		o.Policy = disk.LRU
 	}
+	o.KeepAccess = c.ahead
 	o.ReadOnly = c.settings.Mode == settings.ModeReadOnly
 	if o.Dir != "" {
 		own := open(o)

@@ -28,7 +28,8 @@ const (
 
 // Decision is what became of one group of equal devices.
 type Decision struct {
-	Key     key.Key // zero where it cannot be cached
+	Key     key.Key     // zero where it cannot be cached
+	Recipe  *key.Recipe // not to be kept
 	Devices []int
 	Size    int64 // bytes of the device image
 

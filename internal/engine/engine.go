@@ -28,6 +28,8 @@ type Options struct {
 	Recorder stats.Recorder
 	Loggers  Loggers
 
+	Recorded func(*Decision) // is called with what became of each group, of all sessions; may be nil
+
 	Stored func(*store.Entry) // is called, in the background, for what was built and stored; may be nil
 }
 
@@ -54,10 +56,11 @@ type Engine struct {
 	log      Loggers // none is nil
 	warn     func(msg string, args ...any)
 
-	keeper *keep.Keeper
-	finder *headers.Finder
-	waits  waits
-	builds flight.Open[key.Key, building] // that equal requests of the process share
+	keeper   *keep.Keeper
+	recorded func(*Decision) // may be nil
+	finder   *headers.Finder
+	waits    waits
+	builds   flight.Open[key.Key, building] // that equal requests of the process share
 
 	precompiled headers.Precompiled
 
@@ -70,7 +73,7 @@ type Engine struct {
 func New(o Options) *Engine {
 	l, silent := o.Loggers, slog.New(slog.DiscardHandler)
 	l = Loggers{Disk: cmp.Or(l.Disk, silent), Memory: cmp.Or(l.Memory, silent), Keys: cmp.Or(l.Keys, silent)}
-	e := &Engine{settings: o.Settings, store: o.Store, stats: o.Recorder, log: l, warn: o.Loggers.Warn}
+	e := &Engine{settings: o.Settings, store: o.Store, stats: o.Recorder, log: l, warn: o.Loggers.Warn, recorded: o.Recorded}
 	if o.Store != nil {
 		e.stores = append(e.stores, o.Store)
 	}

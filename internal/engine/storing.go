@@ -10,10 +10,10 @@ import (
 
 // decide makes the decision, for tell or for whoever knows more.
 func (g *Group) decide(d Decision) {
-	if g.s.options.Decided == nil {
+	if g.s.options.Decided == nil && g.s.e.recorded == nil {
 		return
 	}
-	d.Key, d.Devices, d.Size = g.job.Key, g.job.Devices, g.job.Recipe.Image.Size()
+	d.Key, d.Recipe, d.Devices, d.Size = g.job.Key, g.job.Recipe, g.job.Devices, g.job.Recipe.Image.Size()
 	if d.Origin == Compiled || d.Err != nil {
 		d.Reason = g.reason()
 	}
@@ -42,7 +42,17 @@ func (g *Group) tell() {
 	g.decision = nil
 	g.mu.Unlock()
 	if d != nil {
-		g.s.options.Decided(*d)
+		g.s.told(d)
+	}
+}
+
+// told tells a decision.
+func (s *Session) told(d *Decision) {
+	if s.e.recorded != nil {
+		s.e.recorded(d)
+	}
+	if s.options.Decided != nil {
+		s.options.Decided(*d)
 	}
 }
 
@@ -76,7 +86,7 @@ func (g *Group) storing(entry *store.Entry, unlock func()) keep.Entry {
 		g.decision = nil // told with what is found out
 		own.Tell = func(nearest string) {
 			d.Nearest = nearest
-			g.s.options.Decided(*d)
+			g.s.told(d)
 		}
 	}
 	return own

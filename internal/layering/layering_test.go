@@ -63,6 +63,7 @@ var beside = map[string][]string{
 var alone = map[string][]string{
 	"github.com/ebitengine/purego": {"internal/dl"},
 	"github.com/redis/go-redis":    {"store/redis"},
+	"go.etcd.io/bbolt":             {"cmd/kernstash/internal/ledger"},
 	"github.com/minio/minio-go":    {"store/s3", "internal/needs/versitygw"}, // which only tests use
 }
 

@@ -29,7 +29,7 @@ var order = [][]string{
 	{"internal/engine"},
 	{"store/disk", "store/memory", "store/storetest", "store/tiered", "store/redis", "store/s3", "store/http", "store/remote", "bundle", "agent", "trust"},
 	{"spool"},
-	{"internal/format"},
+	{"internal/format", "internal/records"},
 	{"store"},
 	{"deps", "internal/drivers"},
 	{"key"},

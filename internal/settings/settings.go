@@ -134,7 +134,7 @@ func (s *Settings) Variables(names ...string) []string {
 
 // Workers returns the names of the settings that a worker shares with who starts it.
 func (s *Settings) Workers() []string {
-	names := []string{"max-size", "threshold", "eviction", "frameworks-max-size", "agent", "agent-uid"}
+	names := []string{"max-size", "threshold", "eviction", "records", "frameworks-max-size", "agent", "agent-uid"}
 	if len(s.Remote) > 0 {
 		names = append(names, nameRemote, "tenant", "remote-timeout", "remote-sign-key")
 	}

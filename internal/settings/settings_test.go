@@ -18,7 +18,7 @@ func defaults() Values {
 		MaxSize: 5 << 30, Threshold: 30 * day, Eviction: EvictCost,
 		Agent: AgentAuto, Frameworks: FrameworksDefault, FrameworksMaxSize: 5 << 30,
 		MaxDeviceImageSize: 1 << 30, InMemCapacity: 1024,
-		CloseTimeout: 5 * time.Second, CaptureQuiet: 50 * time.Millisecond, Worker: WorkerAuto, Compilers: true,
+		CloseTimeout: 5 * time.Second, CaptureQuiet: 50 * time.Millisecond, Worker: WorkerAuto, Records: true, Compilers: true,
 		Tenant: "default", RemoteTimeout: 500 * time.Millisecond,
 	}
 }
@@ -198,6 +198,11 @@ func TestLoadRefuses(t *testing.T) {
 			Inputs{Environ: []string{"KERNSTASH_PERSISTENT=maybe"}},
 			Error{Name: "KERNSTASH_PERSISTENT", Value: "maybe", Origin: env, Want: boolKind.accepts},
 			"the disk tier is off", func(v *Values) { v.Persistent = false },
+		},
+		"records": {
+			Inputs{Environ: []string{"KERNSTASH_RECORDS=never"}},
+			Error{Name: "KERNSTASH_RECORDS", Value: "never", Origin: env, Want: boolKind.accepts},
+			"nothing is recorded", func(v *Values) { v.Records = false },
 		},
 		"disable": {
 			Inputs{Environ: []string{"KERNSTASH_DISABLE=2"}},

@@ -42,6 +42,8 @@ type Values struct {
 
 	Worker string // WorkerOff, …: who builds what could not be captured
 
+	Records bool // which applications use what, and what they miss, is kept
+
 	Compilers bool // those that are programs are served
 
 	Remote        []string      // addresses of where many machines keep entries, the nearest first
@@ -178,6 +180,7 @@ func (v *Values) table() rows {
 		row("capture-quiet", "50ms", "how long launches must pause before code is captured", timeKind, &v.CaptureQuiet),
 		row("worker", WorkerAuto, "who builds what an application launched and could not capture: auto (a process that is started), inline (this process), off (only 'kernstash worker run')",
 			workerKind, &v.Worker),
+		row("records", "1", "which applications use which entry, and what they miss, is kept", boolKind, &v.Records),
 		row("compilers", "1", "compilers that are programs are run with the cache ('kernstash compile')", boolKind, &v.Compilers),
 		row(nameRemote, "", "where many machines keep entries, the nearest first (see docs/FLEET.md)", remotesKind, &v.Remote),
 		row("tenant", "default", "whose entries they are there", tenantKind, &v.Tenant),

@@ -148,6 +148,9 @@ func (s *Settings) restrict(name string, err *Error) (effect string) {
 	case "worker":
 		v.Worker = WorkerOff
 		return "no worker is started"
+	case "records":
+		v.Records = false
+		return "nothing is recorded"
 	case "frameworks", "frameworks-max-size":
 		v.Frameworks = FrameworksNone
 		return "no framework's own cache is switched on"

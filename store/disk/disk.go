@@ -59,6 +59,9 @@ type Options struct {
 	// reason.MissUntrusted, is not put, and does not keep another from being put in its place.
 	Vetter Vetter
 
+	// Records says that what is evicted is noted where records are kept; see [store.Records].
+	Records bool
+
 	// KeepAccess leaves the time of an entry's last use as it is when it is read: the
 	// reader is no application.
 	KeepAccess bool
@@ -111,6 +114,7 @@ var (
 	_ store.Explainer   = (*Store)(nil)
 	_ store.FirstGetter = (*Store)(nil)
 	_ store.Totals      = (*Store)(nil)
+	_ store.Records     = (*Store)(nil)
 	_ spool.Store       = (*Store)(nil)
 )
 

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk/evict"
@@ -25,6 +26,7 @@ type evictable struct {
 }
 
 func (s *Store) newEvictor() *evict.Evictor {
+	noted := &gone{s: s, why: records.Evicted} // of one run after the other
 	return evict.New(evict.Options{
 		MaxSize: s.o.MaxSize, Policy: s.o.Policy, Bounds: s.o.hooks.bounds, Now: s.o.Now, Trace: s.o.Trace,
 		Open: func() (evict.Root, *evict.Account, func(), error) {
@@ -37,10 +39,11 @@ func (s *Store) newEvictor() *evict.Evictor {
 				r.Release()
 				return nil, nil, nil, err
 			}
-			return &evictable{s: s, r: r, m: m}, m.Account, r.Release, nil
+			return &evictable{s: s, r: r, m: m}, m.Account, func() { noted.write(m); r.Release() }, nil
 		},
 		Evicted: func(v *evict.Victim, u evict.Usage) {
 			if v.Entry {
+				noted.victim(v)
 				s.count(stats.DiskEvictions, 1)
 				s.count(stats.DiskBytesEvicted, u.Bytes)
 			}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
@@ -89,6 +90,13 @@ func (w *sweep) gcItem(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Ite
 		info, err := leaf.Lstat(rootdir.BinName(it.N))
 		return err == nil && info.Mtime == it.Bin.Mtime && info.Ino == it.Bin.Ino
 	})
+	if gone && !o.DryRun {
+		why := records.Old
+		if bad {
+			why = records.Damaged
+		}
+		w.gone(why).leaf(names)
+	}
 	if bad {
 		w.report.problem(names.File(rootdir.BinName(it.N)), err, gone && !o.DryRun)
 	}
@@ -133,7 +141,10 @@ func (w *sweep) shrink(o GCOptions) error {
 	t := evict.Trim{
 		Root: root, Books: w.books, Policy: w.s.o.Policy, Bounds: w.s.o.hooks.bounds, Above: limit, Down: limit,
 		Everything: true, DryRun: o.DryRun, Extra: left - w.books.Total(),
-		Freed: func(_ *evict.Victim, u evict.Usage) {
+		Freed: func(v *evict.Victim, u evict.Usage) {
+			if !o.DryRun {
+				w.gone(records.Evicted).victim(v)
+			}
 			w.report.Removed += u.Entries
 			w.report.RemovedBytes += u.Bytes
 			w.progress(w.report.Entries)

@@ -8,9 +8,11 @@ import (
 	"iter"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
@@ -175,4 +177,49 @@ func (s *Store) isOlder(leaf safefs.Dir, n uint32, err error) bool {
 	b := make([]byte, min(info.Size, format.SrcStart))
 	_, err = f.ReadAt(b, 0)
 	return err == nil && format.OlderSrc(b)
+}
+
+// ListAt yields the entries at places; see [Store.List]. Where there is none it yields what is Bad for store.ErrNotFound, with
+// the place as Location.
+func (s *Store) ListAt(ctx context.Context, places iter.Seq[records.Place]) iter.Seq2[store.Info, error] {
+	return func(yield func(store.Info, error) bool) {
+		l := lister{s: s, devices: make(map[key.Digest]key.Device)}
+		err := s.at.Look(ctx, func(r *rootdir.Root) error {
+			for p := range places {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				infos := l.at(r, p)
+				if len(infos) == 0 {
+					infos = append(infos, store.Info{Location: p.Path(), Bad: store.ErrNotFound})
+				}
+				for _, info := range infos {
+					if !yield(info, nil) {
+						return errStop
+					}
+				}
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, errStop) && !errors.Is(err, fs.ErrNotExist) {
+			yield(store.Info{}, fmt.Errorf("list %s: %w", s.o.Dir, err))
+		}
+	}
+}
+
+func (l *lister) at(r *rootdir.Root, p records.Place) (infos []store.Info) {
+	names := rootdir.LeafNames(strings.Split(p.Path(), "/"))
+	leaf, err := r.Dir.OpenDir(names.Path())
+	if err != nil {
+		return nil
+	}
+	defer leaf.Close()
+	numbers, _, _ := rootdir.Numbers(leaf)
+	for _, n := range numbers {
+		it := rootdir.Item{N: n, Bin: rootdir.Stat(leaf, rootdir.BinName(n)), Src: rootdir.Stat(leaf, rootdir.SrcName(n))}
+		if it.Bin != nil {
+			infos = append(infos, l.info(leaf, names, &it))
+		}
+	}
+	return infos
 }

@@ -32,6 +32,8 @@ type sweep struct {
 	partial  bool         // the medium failed: not all was seen
 	alone    bool         // without evictors and other sweeps, so that it may remove something
 
+	noted map[string]*gone // by reason
+
 	used   map[key.Digest]bool // headers that recipes name; nil: there is nothing to collect
 	unsure bool                // some recipe could not be asked: all headers stay
 }
@@ -75,6 +77,11 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 			}
 		}
 	}
+	defer func() {
+		for _, g := range w.noted {
+			g.write(w.m)
+		}
+	}()
 	var account *evict.Account
 	if m, err := w.r.LookMeta(); err == nil {
 		account = m.Account
@@ -155,6 +162,17 @@ func (w *sweep) took(u evict.Usage) {
 	w.n.Took(u)
 	w.report.RemovedBytes += u.Bytes
 	w.report.Removed += u.Entries
+}
+
+// gone returns what gathers entries that are removed for a reason; the sweep writes it in the end.
+func (w *sweep) gone(why string) *gone {
+	if w.noted == nil {
+		w.noted = make(map[string]*gone)
+	}
+	if w.noted[why] == nil {
+		w.noted[why] = &gone{s: w.s, why: why}
+	}
+	return w.noted[why]
 }
 
 var errKept = errors.New("it stays")

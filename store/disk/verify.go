@@ -6,6 +6,7 @@ import (
 	"io/fs"
 
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 )
@@ -45,6 +46,9 @@ func (w *sweep) verify(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Ite
 		repaired := w.alone && !rootdir.IsDirectory(leaf, rootdir.BinName(it.N)) && w.remove(leaf, names, it.N, false, func() bool {
 			return hitsNowhere(w.s.checkEntry(leaf, names, it.N))
 		})
+		if repaired {
+			w.gone(records.Damaged).leaf(names)
+		}
 		w.report.problem(names.File(rootdir.BinName(it.N)), err, repaired)
 	default:
 		w.verifyRecipe(leaf, names, it.N)

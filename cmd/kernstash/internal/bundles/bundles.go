@@ -16,7 +16,9 @@ import (
 
 	"github.com/kernstash/kernstash/bundle"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/ledger"
 	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
@@ -62,6 +64,7 @@ func Filter(words []string) (func(store.Info) bool, error) {
 // CreateOptions are those of `bundle create`.
 type CreateOptions struct {
 	Filters       []string
+	App           string // whose entries; "": all
 	WithoutSource bool
 	Sign          string // a file with a private key; "": it is not signed
 	Harvest       []string
@@ -105,6 +108,9 @@ func Create(ctx context.Context, a *cli.App, dirs []string, to string, o CreateO
 	if err != nil {
 		return err
 	}
+	if o.App != "" && len(dirs) > 0 {
+		return cli.Usagef("bundle create: --app is of the cache: give no directory")
+	}
 	p := a.Progress()
 	defer p.Done()
 	options := bundle.Options{By: o.By, Select: wanted, WithoutSource: o.WithoutSource}
@@ -128,6 +134,9 @@ func Create(ctx context.Context, a *cli.App, dirs []string, to string, o CreateO
 			return err
 		}
 		from, root = append(from, c.Disk), c.Settings.Dir
+		if options.Select, err = usedBy(ctx, c, o.App, wanted); err != nil {
+			return err
+		}
 	} else if s, err := a.Settings(); err == nil {
 		root = s.Dir
 	}
@@ -182,6 +191,23 @@ func Create(ctx context.Context, a *cli.App, dirs []string, to string, o CreateO
 		a.Printf("\n")
 		writeCaches(a, r.Caches)
 	})
+}
+
+// usedBy returns what reports whether an entry is one that an application used, as far as that was recorded, and that is
+// wanted besides.
+func usedBy(ctx context.Context, c cli.Cache, app string, wanted func(store.Info) bool) (func(store.Info) bool, error) {
+	if app == "" {
+		return wanted, nil
+	}
+	keys, err := ledger.Keys(ctx, c, app)
+	if err != nil {
+		return nil, err
+	}
+	used := make(map[key.Key]bool, len(keys))
+	for _, k := range keys {
+		used[k] = true
+	}
+	return func(i store.Info) bool { return used[i.Key] && wanted(i) }, nil
 }
 
 // writeCaches says what was harvested.

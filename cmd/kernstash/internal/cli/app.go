@@ -186,7 +186,7 @@ var ErrNoDirectory = errors.New("there is no cache directory: set KERNSTASH_DIR 
 
 // DiskOptions returns the options of the disk tier that settings ask for.
 func DiskOptions(s *settings.Settings) disk.Options {
-	o := disk.Options{Dir: s.Dir, MaxSize: s.MaxSize, Policy: disk.Cost, KeepAccess: true}
+	o := disk.Options{Dir: s.Dir, MaxSize: s.MaxSize, Policy: disk.Cost, KeepAccess: true, Records: s.Records}
 	if s.Eviction == settings.EvictLRU {
 		o.Policy = disk.LRU
 	}

@@ -41,7 +41,7 @@ func Run(a *cli.App, args []string) (status int, err error) {
 	if err != nil {
 		return 127, fmt.Errorf("compile: %w", err)
 	}
-	if status, by, served := serve(kernstash.Options{ConfigFile: a.Config, Flags: flags, Lenient: true}, program, args); served {
+	if status, by, served := serve(kernstash.Options{ConfigFile: a.Config, Flags: flags, Lenient: true, App: filepath.Base(args[0])}, program, args); served {
 		if by != 0 { // a program of Go does not die by all of them
 			_ = syscall.Exec("/bin/sh", []string{"sh", "-c", fmt.Sprintf("ulimit -c 0; kill -%d $$", by)}, nil)
 		}

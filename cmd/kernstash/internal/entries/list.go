@@ -3,9 +3,11 @@ package entries
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -13,9 +15,11 @@ import (
 	"github.com/ianlancetaylor/demangle"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/ledger"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -31,6 +35,28 @@ type EntryReport struct {
 	Accessed time.Time `json:"accessed"`
 	Location string    `json:"location"`
 	Bad      string    `json:"bad,omitempty"`
+
+	// From the records, as far as they go back.
+	Hits    int64       `json:"hits,omitempty"` // of all applications
+	SavedMS float64     `json:"saved_ms,omitempty"`
+	Apps    []AppReport `json:"apps,omitempty"` // who saved most first
+}
+
+// AppReport is what an application did with an entry.
+type AppReport struct {
+	App     string    `json:"app"`
+	Hits    int64     `json:"hits"`
+	SavedMS float64   `json:"saved_ms"`
+	First   time.Time `json:"first"`
+	Last    time.Time `json:"last"`
+}
+
+func reportApps(e *ledger.Entry) (all []AppReport) {
+	for app, u := range e.Apps {
+		all = append(all, AppReport{app, u.Hits, human.Millis(u.SavedTime()), time.Unix(u.First, 0).UTC(), time.Unix(u.Last, 0).UTC()})
+	}
+	slices.SortFunc(all, func(a, b AppReport) int { return cmp.Or(cmp.Compare(b.SavedMS, a.SavedMS), cmp.Compare(a.App, b.App)) })
+	return all
 }
 
 func reportEntry(info store.Info) EntryReport {
@@ -67,15 +93,19 @@ func DeviceText(d key.Device) string {
 // sortings are the orders of ls, what matters most first: what decides, as a number or a text.
 var sortings = map[string]func(info store.Info) (int64, string){
 	"size": func(info store.Info) (int64, string) { return -info.Size, "" },
+	"used": func(info store.Info) (int64, string) { return -info.Accessed.UnixNano(), "" },
 	"age":  func(info store.Info) (int64, string) { return info.Accessed.UnixNano(), "" },
 	"cost": func(info store.Info) (int64, string) { return -int64(info.Cost), "" },
 	"name": func(info store.Info) (int64, string) { return 0, Name(info) },
 }
 
+// Orders are the names that --sort takes.
+var Orders = []string{"saved", "hits", "used", "cost", "size", "age", "name"}
+
 // CheckOrder refuses what is no order of ls.
 func CheckOrder(sort string) error {
-	if _, known := sortings[sort]; sort != "" && !known {
-		return cli.Usagef("--sort %s: want size, age, cost or name", sort)
+	if !slices.Contains(Orders, sort) && sort != "" {
+		return cli.Usagef("--sort %s: want %s or %s", sort, strings.Join(Orders[:len(Orders)-1], ", "), Orders[len(Orders)-1])
 	}
 	return nil
 }
@@ -92,13 +122,17 @@ func Name(info store.Info) string {
 	return human.Printable(human.Names(names), false)
 }
 
-// List lists the entries, in the order that sort names; "" is the order of the directories.
-func List(ctx context.Context, c cli.Cache, long bool, sort string) error {
-	w := entryWriter{Cache: c, long: long, now: time.Now(), width: c.Terminal().Lines}
-	if order := sortings[sort]; order != nil {
+// List lists the entries.
+func List(ctx context.Context, c cli.Cache, o ListOptions) error {
+	w := entryWriter{Cache: c, o: o, now: time.Now(), width: c.Terminal().Lines}
+	if err := w.openBook(ctx); err != nil {
+		return err
+	}
+	defer w.closeBook()
+	if order := w.order(); order != nil {
 		return w.sorted(ctx, order)
 	}
-	for info, err := range c.Disk.List(ctx) {
+	for info, err := range w.entries(ctx) {
 		row, err := w.row(info, err)
 		if err == nil {
 			err = w.write(row)
@@ -120,7 +154,7 @@ func (w *entryWriter) sorted(ctx context.Context, order func(store.Info) (int64,
 	p := w.Progress()
 	defer p.Done()
 	progress := p.Counting("listed", expected)
-	for info, err := range w.Disk.List(ctx) {
+	for info, err := range w.entries(ctx) {
 		row, err := w.row(info, err)
 		if err == nil {
 			number, text := order(info)
@@ -142,7 +176,9 @@ func (w *entryWriter) sorted(ctx context.Context, order func(store.Info) (int64,
 // their widths cannot be known in advance, or as JSON.
 type entryWriter struct {
 	cli.Cache
-	long    bool
+	o       ListOptions
+	book    *ledger.Ledger // nil: what was recorded is not asked for
+	absent  []records.Place
 	now     time.Time
 	width   int // 0: any
 	buf     bytes.Buffer
@@ -158,7 +194,12 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 	w.size += info.Size
 	w.buf.Reset()
 	if w.JSON {
-		err := terminal.EncodeJSON(&w.buf, reportEntry(info), "")
+		r := reportEntry(info)
+		if e := w.of(info); e != nil {
+			u := e.Total()
+			r.Hits, r.SavedMS, r.Apps = u.Hits, human.Millis(u.SavedTime()), reportApps(e)
+		}
+		err := terminal.EncodeJSON(&w.buf, r, "")
 		return w.buf.Bytes(), err
 	}
 	short, cost := info.Key.Short(), human.Time(info.Cost)
@@ -170,12 +211,18 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 		w.buf.WriteString(human.WrapBehind(head, text, indent, w.width))
 	}
 	blank := strings.Repeat(" ", indent)
-	head := fmt.Sprintf("%-12s  %9s  %9s  %-14s  ", short, human.Size(info.Size), cost, human.Age(info.Accessed, w.now))
+	e := w.of(info)
+	head := ""
+	if u := w.use(e); w.o.recorded() {
+		head = fmt.Sprintf("%-12s  %9s  %9s  %9s  %6d  ", short, human.Size(info.Size), cost, human.Time(u.SavedTime()), u.Hits)
+	} else {
+		head = fmt.Sprintf("%-12s  %9s  %9s  %-14s  ", short, human.Size(info.Size), cost, human.Age(info.Accessed, w.now))
+	}
 	line(head, Name(info), utf8.RuneCountInString(head))
 	if info.Bad != nil {
 		line(blank, "cannot hit: "+human.Printable(info.Bad.Error(), false), indent)
 	}
-	if w.long {
+	if w.o.Long {
 		if name := DeviceName(info); name != "" {
 			line(blank+"device   ", human.Printable(name, false), indent+9)
 		}
@@ -183,6 +230,12 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 			line(blank+"created  ", info.Created.Local().Format(time.DateTime), indent+9)
 		}
 		line(blank+"used     ", info.Accessed.Local().Format(time.DateTime), indent+9)
+		if e != nil {
+			for _, a := range reportApps(e) {
+				line(blank+"app      ", fmt.Sprintf("%s, %s, %s saved", human.Printable(a.App, false), human.Plural(a.Hits, "hit"),
+					human.Time(time.Duration(a.SavedMS*float64(time.Millisecond)))), indent+9)
+			}
+		}
 		place := info.Location
 		if w.width > 0 {
 			place = foldPath(place, w.width-indent-9)
@@ -212,7 +265,11 @@ func foldPath(path string, width int) string {
 func (w *entryWriter) write(row []byte) error {
 	w.written++
 	if w.written == 1 && !w.JSON {
-		w.Printf("%-12s  %9s  %9s  %-14s  %s\n", "KEY", "SIZE", "COST", "USED", "KERNELS")
+		if w.o.recorded() {
+			w.Printf("%-12s  %9s  %9s  %9s  %6s  %s\n", "KEY", "SIZE", "COST", "SAVED", "HITS", "KERNELS")
+		} else {
+			w.Printf("%-12s  %9s  %9s  %-14s  %s\n", "KEY", "SIZE", "COST", "USED", "KERNELS")
+		}
 	}
 	if _, err := w.Out.Write(row); err != nil {
 		return err
@@ -226,10 +283,15 @@ func (w *entryWriter) write(row []byte) error {
 func (w *entryWriter) end(ctx context.Context) error {
 	switch {
 	case w.JSON:
+	case w.written == 0 && w.o.App != "":
+		w.Printf("%s is not known to have used anything that is in the cache\n", human.Printable(w.o.App, false))
 	case w.written == 0:
 		w.Printf("the cache is empty\n")
 	default:
 		w.Printf("%s, %s\n", human.Plural(w.written, "entry"), human.Size(w.size))
+	}
+	if w.o.App != "" {
+		return nil
 	}
 	return w.listFrameworks(ctx)
 }

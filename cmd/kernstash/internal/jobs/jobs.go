@@ -13,6 +13,7 @@ import (
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/frameworks"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/ledger"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/node"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/remotes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
@@ -160,6 +161,7 @@ func Run(ctx context.Context, c cli.Cache, run RunOptions, counts *stats.Counter
 	if err == nil && ctx.Err() == nil {
 		_, _ = frameworks.Trim(ctx, s.Dir, frameworks.Limits{MaxSize: s.FrameworksMaxSize, MaxAge: s.Threshold}, time.Now()) // the next one does what is left
 	}
+	_ = ledger.Merge(ctx, d) // or the next one does
 	switch {
 	case errors.Is(err, store.ErrLocked):
 		if !quiet {

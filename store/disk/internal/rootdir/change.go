@@ -107,6 +107,11 @@ func (m *Meta) LockEvict(ctx context.Context, n int, wait time.Duration) (unlock
 	return m.lock(ctx, offset, wait)
 }
 
+// LockRecords takes the lock of the file that records are appended to.
+func (m *Meta) LockRecords(ctx context.Context, wait time.Duration) (unlock func(), err error) {
+	return m.lock(ctx, recordsByte, wait)
+}
+
 // lock takes a lock. Where locks do not work it returns none: the file system still lets
 // one writer win.
 func (m *Meta) lock(ctx context.Context, offset int64, wait time.Duration) (unlock func(), err error) {

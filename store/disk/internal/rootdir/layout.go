@@ -243,6 +243,7 @@ const (
 	countByte    = specialLocks
 	WorkerLock   = specialLocks + 1
 	trimBytes    = specialLocks + 2 // evict.Locks of them
+	recordsByte  = trimBytes + evict.Locks
 )
 
 // BuildLock is where the build lock of k is.

@@ -1,0 +1,273 @@
+// Package ledger merges what processes recorded into one index beside the cache, and answers from it: which applications
+// used which entry, what was missed and why, and totals per day. The index is derived from the records: one that is
+// damaged is made anew, and what it says of entries that are not there is mended when somebody lists them.
+package ledger
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+// version is that of the index. One of another version is made anew.
+const version = "1"
+
+// The buckets of the index.
+var (
+	bucketMeta    = []byte("meta")    // version → version
+	bucketEntries = []byte("entries") // id of a place → Entry
+	bucketAbsent  = []byte("absent")  // time, id: of entries that are not in the cache, the oldest first
+	bucketApps    = []byte("apps")    // application, 0, order of worth, id
+	bucketMisses  = []byte("misses")  // sequence → Missed
+	bucketDays    = []byte("days")    // date → Day
+	bucketMerged  = []byte("merged")  // name of a file → when
+)
+
+// Order is what entries are sorted by, the most first.
+type Order string
+
+// The orders.
+const (
+	Saved Order = "saved"
+	Hits  Order = "hits"
+	Used  Order = "used"
+)
+
+var orders = []Order{Saved, Hits, Used}
+
+func (o Order) bucket() []byte { return []byte("by " + string(o)) }
+
+// Ledger is the index of one cache. One without a cache is empty. It is for one goroutine.
+type Ledger struct {
+	d  *disk.Store
+	db *bolt.DB // nil: there is nothing
+
+	anew bool // the index goes where it is found to be damaged
+}
+
+// Who reads the index shares it with others, for as long as it takes to print; who merges has it alone, for moments, and goes
+// without where others read.
+const (
+	readWait  = 10 * time.Second
+	mergeWait = 200 * time.Millisecond
+)
+
+// maxIndex bounds the file of the index, which is made anew where it is larger.
+const maxIndex = 2 << 30
+
+// Open merges what was recorded since the last time, unless somebody has the index, and returns the index. Where settings keep
+// the cache from being written nothing is merged. The caller closes it.
+func Open(ctx context.Context, c cli.Cache) (*Ledger, error) {
+	if c.Settings.Mode != settings.ModeReadOnly {
+		err := Merge(ctx, c.Disk)
+		known := errors.Is(err, bolterrors.ErrTimeout) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
+		if err != nil && !known {
+			fmt.Fprintf(c.Err, "kernstash: not merged: %s\n", human.Printable(err.Error(), false))
+		}
+	}
+	l := &Ledger{d: c.Disk, anew: c.Settings.Mode != settings.ModeReadOnly}
+	err := l.open(true, readWait)
+	if errors.Is(err, errEmpty) || errors.Is(err, fs.ErrNotExist) {
+		return l, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("records: %w", err)
+	}
+	return l, nil
+}
+
+// Merge merges what was recorded since the last time.
+func Merge(ctx context.Context, d *disk.Store) error {
+	return changed(d, func(l *Ledger) error { return l.merge(ctx) })
+}
+
+// changed calls f with the index, to be changed. One that is damaged is made anew. Where there is no cache it does nothing.
+func changed(d *disk.Store, f func(*Ledger) error) error {
+	if st := d.Status(); !st.On || !st.Exists {
+		return nil
+	}
+	if _, err := os.Lstat(d.RecordsIndex()); errors.Is(err, fs.ErrNotExist) && !d.HasRecords() {
+		return nil
+	}
+	l := &Ledger{d: d}
+	try := func() error {
+		err := l.open(false, mergeWait)
+		if err == nil {
+			err = f(l)
+			l.Close()
+		}
+		return err
+	}
+	err := try()
+	if broken(err) {
+		_ = os.RemoveAll(d.RecordsIndex())
+		err = try()
+	}
+	if errors.Is(err, fs.ErrNotExist) { // nothing was ever stored there
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("records: %w", err)
+	}
+	return nil
+}
+
+// errBroken is wrapped where the index holds what it cannot.
+var (
+	errBroken = errors.New("the index is damaged")
+	errEmpty  = errors.New("the index is empty")
+)
+
+func broken(err error) bool {
+	return errors.Is(err, errBroken) || errors.Is(err, errEmpty)
+}
+
+func (l *Ledger) open(readOnly bool, wait time.Duration) error {
+	path := l.d.RecordsIndex()
+	info, err := os.Lstat(path)
+	switch {
+	case err == nil && (!info.Mode().IsRegular() || info.Size() > maxIndex):
+		return errBroken
+	case err == nil && info.Size() == 0 && readOnly:
+		return errEmpty
+	}
+	var failed error
+	o := &bolt.Options{Timeout: wait, FreelistType: bolt.FreelistMapType, ReadOnly: readOnly}
+	o.OpenFile = func(string, int, os.FileMode) (*os.File, error) { // which follows no link out of the root
+		r, err := os.OpenRoot(l.d.Dir())
+		if err != nil {
+			return nil, err
+		}
+		defer r.Close()
+		flags := os.O_RDWR | os.O_CREATE
+		if readOnly {
+			flags = os.O_RDONLY
+		}
+		rel, err := filepath.Rel(l.d.Dir(), path)
+		if err != nil {
+			return nil, err
+		}
+		var f *os.File
+		f, failed = r.OpenFile(rel, flags, 0o600)
+		return f, failed
+	}
+	err = guarded(func() (err error) {
+		l.db, err = bolt.Open(path, 0o600, o)
+		return err
+	})
+	if err != nil {
+		l.db = nil
+		_, system := errors.AsType[syscall.Errno](err)
+		if failed == nil && !system && !errors.Is(err, bolterrors.ErrTimeout) { // what it holds is no index
+			return fmt.Errorf("%w: %w", errBroken, err)
+		}
+		return cmp.Or(failed, err)
+	}
+	if err = l.view(checkVersion); errors.Is(err, errEmpty) && !readOnly {
+		err = l.update(makeBuckets)
+	}
+	if err != nil {
+		l.Close()
+	}
+	return err
+}
+
+// guarded calls f. What the index's library makes of damage, a panic or a fault, is an error.
+func guarded(f func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	defer func() {
+		if v := recover(); v != nil {
+			err = fmt.Errorf("%w: %v", errBroken, v)
+		}
+	}()
+	return f()
+}
+
+func (l *Ledger) view(f func(*bolt.Tx) error) error {
+	if l.db == nil {
+		return nil
+	}
+	err := guarded(func() error { return l.db.View(f) })
+	if errors.Is(err, errBroken) && l.anew { // by the next one that merges
+		_ = os.Remove(l.d.RecordsIndex())
+	}
+	return err
+}
+
+func (l *Ledger) update(f func(*bolt.Tx) error) error {
+	return guarded(func() error { return l.db.Update(f) })
+}
+
+func makeBuckets(tx *bolt.Tx) error {
+	names := [][]byte{bucketMeta, bucketEntries, bucketAbsent, bucketApps, bucketMisses, bucketDays, bucketMerged}
+	for _, o := range orders {
+		names = append(names, o.bucket())
+	}
+	for _, name := range names {
+		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
+			return err
+		}
+	}
+	return tx.Bucket(bucketMeta).Put([]byte("version"), []byte(version))
+}
+
+func checkVersion(tx *bolt.Tx) error {
+	b := tx.Bucket(bucketMeta)
+	if b == nil {
+		return errEmpty
+	}
+	if string(b.Get([]byte("version"))) != version {
+		return fmt.Errorf("%w: of another version", errBroken)
+	}
+	return nil
+}
+
+// Close gives the index back.
+func (l *Ledger) Close() {
+	if l.db != nil {
+		_ = guarded(l.db.Close)
+		l.db = nil
+	}
+}
+
+// Keys returns the keys of the entries that an application used, the most valuable first: those whose builds took
+// longest and which were used most. They need not be in the cache.
+func Keys(ctx context.Context, c cli.Cache, app string) ([]key.Key, error) {
+	l, err := Open(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	var keys []key.Key
+	err = l.OfApplication(app, func(e *Entry) bool {
+		if !e.Key.Key.IsZero() {
+			keys = append(keys, e.Key.Key)
+		}
+		return ctx.Err() == nil
+	})
+	return keys, errors.Join(err, ctx.Err())
+}
+
+func unmarshal(b []byte, v any) error {
+	if err := json.Unmarshal(b, v); err != nil {
+		return fmt.Errorf("%w: %w", errBroken, err)
+	}
+	return nil
+}

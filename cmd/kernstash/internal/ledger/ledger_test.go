@@ -1,0 +1,414 @@
+package ledger
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/internal/records"
+	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/internal/timing"
+	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/store/disk"
+)
+
+func aKey(n int) key.Key {
+	d := func(part string) key.Digest { return sha256.Sum256(fmt.Append(nil, part, n)) }
+	return key.New(d("device"), d("image"), d("constants"), d("options"))
+}
+
+func newCache(t *testing.T) cli.Cache {
+	t.Helper()
+	dir := filepath.Join(t.TempDir(), "root")
+	d := disk.New(disk.Options{Dir: dir})
+	t.Cleanup(func() { d.Close() })
+	s, err := settings.Load(settings.Inputs{Environ: []string{"KERNSTASH_DIR=" + dir}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cli.Cache{App: &cli.App{Err: io.Discard}, Disk: d, Settings: s}
+}
+
+func record(t *testing.T, c cli.Cache, lines ...records.Line) {
+	t.Helper()
+	b := []byte("\n")
+	for _, l := range lines {
+		b = l.Append(b)
+	}
+	if err := c.Disk.AppendRecords(b); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func openLedger(t *testing.T, c cli.Cache) *Ledger {
+	t.Helper()
+	l, err := Open(context.Background(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(l.Close)
+	return l
+}
+
+var now = time.Unix(time.Now().Unix()-1000, 0)
+
+func hits(n int, app string, count int, saved time.Duration, ago time.Duration) records.Line {
+	return records.Line{
+		Kind: records.Hits, At: now.Add(-ago), Since: now.Add(-ago), App: app, Entry: records.EntryOf(aKey(n)), Hits: int64(count), Saved: saved, Label: fmt.Sprint("k", n),
+	}
+}
+
+func miss(n int, app string, cost time.Duration) records.Line {
+	return records.Line{Kind: records.Miss, At: now, App: app, Entry: records.EntryOf(aKey(n)), Cost: cost, Reason: "miss.absent", Nearest: "x"}
+}
+
+func gone(n int, why string) records.Line {
+	return records.Line{Kind: records.Gone, At: now, Entry: records.Entry{Place: records.PlaceOf(aKey(n))}, Reason: why}
+}
+
+// numbers returns which of the first entries are in an order.
+func numbers(t *testing.T, each func(f func(*Entry) bool) error) (all []int) {
+	t.Helper()
+	err := each(func(e *Entry) bool {
+		for n := range 100 {
+			if records.PlaceOf(aKey(n)) == e.Key.Place {
+				all = append(all, n)
+			}
+		}
+		return true
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func order(o Order) func(*Ledger) func(f func(*Entry) bool) error {
+	return func(l *Ledger) func(f func(*Entry) bool) error {
+		return func(f func(*Entry) bool) error { return l.Each(o, f) }
+	}
+}
+
+func TestMerge(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	if l := openLedger(t, c); l.db != nil {
+		t.Error("there is an index of a cache that is not there")
+	}
+	record(t, c,
+		hits(1, "a", 5, 10*time.Second, time.Hour),
+		hits(2, "a", 9, time.Second, -time.Minute),
+		hits(3, "b", 1, 20*time.Second, 48*time.Hour),
+		miss(4, "b", time.Minute), miss(5, "a", time.Millisecond), hits(5, "a", 2, 2, -2*time.Minute),
+		records.Line{Kind: records.Miss, At: now, App: "c", Reason: "cannot be cached", Cost: time.Second})
+	l := openLedger(t, c)
+	l.Close()
+	record(t, c, hits(1, "b", 1, 30*time.Second, 2*time.Hour), hits(4, "b", 3, time.Minute, 0))
+	l = openLedger(t, c)
+	for _, tt := range []struct {
+		name string
+		of   func(*Ledger) func(f func(*Entry) bool) error
+		want []int
+	}{
+		{"saved", order(Saved), []int{4, 1, 3, 2, 5}},
+		{"hits", order(Hits), []int{2, 1, 4, 5, 3}},
+		{"used", order(Used), []int{5, 2, 4, 1, 3}},
+		{"a", func(l *Ledger) func(f func(*Entry) bool) error {
+			return func(f func(*Entry) bool) error { return l.OfApplication("a", f) }
+		}, []int{1, 2, 5}},
+		{"b", func(l *Ledger) func(f func(*Entry) bool) error {
+			return func(f func(*Entry) bool) error { return l.OfApplication("b", f) }
+		}, []int{4, 3, 1}},
+		{"none", func(l *Ledger) func(f func(*Entry) bool) error {
+			return func(f func(*Entry) bool) error { return l.OfApplication("", f) }
+		}, nil},
+	} {
+		got := numbers(t, tt.of(l))
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
+		}
+	}
+	e, err := l.Of(records.PlaceOf(aKey(1)))
+	if err != nil || e == nil {
+		t.Fatal(err)
+	}
+	first := now.Add(-2 * time.Hour).Unix()
+	want := &Entry{Key: records.EntryOf(aKey(1)), Label: "k1", Apps: map[string]Use{
+		"a": {Hits: 5, Saved: 10e6, First: now.Add(-time.Hour).Unix(), Last: now.Add(-time.Hour).Unix()},
+		"b": {Hits: 1, Saved: 30e6, First: first, Last: first},
+	}}
+	if diff := cmp.Diff(want, e); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if apps, err := l.Applications(); err != nil || !slices.Equal(apps, []string{"a", "b"}) {
+		t.Errorf("%q, %v", apps, err)
+	}
+	days, err := l.Days()
+	var d Day
+	for _, one := range days {
+		d.Hits += one.Hits
+		d.Misses += one.Misses
+		d.Saved += one.Saved
+		d.Spent += one.Spent
+	}
+	if diff := cmp.Diff(Day{Hits: 21, Misses: 3, Saved: 121e6, Spent: 61_001_000}, d); diff != "" || err != nil || len(days) < 2 {
+		t.Errorf("days %+v, %v (-want +got):\n%s", days, err, diff)
+	}
+	keys, err := Keys(context.Background(), c, "b")
+	if want := []key.Key{aKey(4), aKey(3), aKey(1)}; err != nil || !slices.Equal(keys, want) {
+		t.Errorf("keys %v, %v", keys, err)
+	}
+}
+
+// TestWhatItWas: of what is missed it is told whether it was there before, and why it went.
+func TestWhatItWas(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	record(t, c,
+		miss(1, "a", 1), miss(1, "a", 1), // seen, not kept
+		gone(1, records.Evicted), miss(1, "a", 1), miss(1, "a", 1),
+		hits(2, "a", 1, 1, 0), gone(2, records.Damaged), miss(2, "a", 1),
+		gone(3, records.Old), miss(3, "a", 1))
+	openLedger(t, c).Close()
+	record(t, c, miss(4, "a", 1), gone(4, records.Evicted))
+	openLedger(t, c).Close()
+	record(t, c, miss(4, "a", 1))
+	var was []string
+	l := openLedger(t, c)
+	err := l.Misses(func(m *Missed) bool { was = append(was, m.Was); return true })
+	slices.Reverse(was)
+	want := []string{NeverSeen, NotKept, records.Evicted, NotKept, records.Damaged, records.Old, NeverSeen, records.Evicted}
+	if diff := cmp.Diff(want, was); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	l.Close()
+	// What is not there is in no order, until it is used again.
+	record(t, c, gone(4, records.Evicted))
+	l = openLedger(t, c)
+	if got := numbers(t, order(Saved)(l)); slices.Contains(got, 4) || len(got) != 3 {
+		t.Errorf("%v", got)
+	}
+	l.Close()
+	Mend(c.Disk, []records.Place{records.PlaceOf(aKey(1))})
+	l = openLedger(t, c)
+	if got := numbers(t, order(Saved)(l)); len(got) != 2 {
+		t.Errorf("mended: %v", got)
+	}
+	l.Close()
+	record(t, c, hits(1, "a", 1, 1, -2*time.Hour))
+	if got := numbers(t, order(Saved)(openLedger(t, c))); len(got) != 3 {
+		t.Errorf("used again: %v", got)
+	}
+}
+
+// TestMergedOnce: a file of records that was merged and could not be removed is not merged again.
+func TestMergedOnce(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	record(t, c, hits(1, "a", 1, 1, 0))
+	dir := filepath.Join(c.Settings.Dir, ".meta", "records")
+	err := c.Disk.TakeRecords(context.Background(), func(string, []byte) error { return errors.New("it stays") })
+	names, _ := filepath.Glob(dir + "/*.1")
+	if err == nil || len(names) != 1 {
+		t.Fatal(err, names)
+	}
+	b, err := os.ReadFile(names[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		l := openLedger(t, c)
+		e, err := l.Of(records.PlaceOf(aKey(1)))
+		if err != nil || e == nil || e.Total().Hits != 1 {
+			t.Fatalf("%+v, %v", e, err)
+		}
+		l.Close()
+		if err := os.WriteFile(names[0], b, 0o600); err != nil { // it was not removed
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestForget(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	ctx := context.Background()
+	record(t, c, hits(1, "a", 1, 1, 0), hits(1, "b", 1, 1, 0), miss(2, "a", 1), miss(3, "b", 1))
+	entries, misses, err := ForgetApplication(ctx, c.Disk, "a")
+	if err != nil || entries != 2 || misses != 1 {
+		t.Errorf("%d entries, %d misses, %v", entries, misses, err)
+	}
+	l := openLedger(t, c)
+	if apps, err := l.Applications(); err != nil || !slices.Equal(apps, []string{"b"}) {
+		t.Errorf("%q, %v", apps, err)
+	}
+	if e, err := l.Of(records.PlaceOf(aKey(2))); e != nil || err != nil {
+		t.Errorf("%+v, %v", e, err)
+	}
+	l.Close()
+	record(t, c, hits(1, "c", 1, 1, 0))
+	if err := Forget(ctx, c.Disk); err != nil {
+		t.Error(err)
+	}
+	err = filepath.WalkDir(c.Settings.Dir, func(path string, _ os.DirEntry, err error) error {
+		if ok, _ := filepath.Match("*.1", filepath.Base(path)); ok || filepath.Base(path) == "records.db" {
+			t.Errorf("%s is there", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if l := openLedger(t, c); len(numbers(t, order(Saved)(l))) > 0 {
+		t.Error("something is known")
+	}
+}
+
+// TestBounds: misses, and what is known of entries that are gone, are bounded in number and in time.
+func TestBounds(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	var lines []records.Line
+	for i := range maxMisses + 1000 {
+		l := miss(i, "a", 1)
+		if i < 100 {
+			l.At = l.At.Add(-40 * 24 * time.Hour)
+		}
+		if lines = append(lines, l, gone(i, records.Evicted)); len(lines) == 2000 {
+			record(t, c, lines...)
+			lines = nil
+		}
+	}
+	record(t, c, lines...)
+	l := openLedger(t, c)
+	n := 0
+	if err := l.Misses(func(m *Missed) bool { n++; return true }); err != nil || n != maxMisses {
+		t.Errorf("%d misses, %v", n, err)
+	}
+	err := l.view(func(tx *bolt.Tx) error {
+		for _, name := range [][]byte{bucketEntries, bucketAbsent, bucketApps} {
+			if n := tx.Bucket(name).Inspect().KeyN; n != maxAbsent {
+				t.Errorf("%s: %d", name, n)
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestDamagedIndex: whatever is in the place of the index, commands answer, or say that it is damaged, and the next one but
+// one begins anew.
+func TestDamagedIndex(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(timing.Seed(t), 1))
+	base := newCache(t)
+	var lines []records.Line
+	for i := range 300 {
+		lines = append(lines, miss(i, "a", 1), hits(i, "b", 1, 1, 0))
+	}
+	record(t, base, lines...)
+	openLedger(t, base).Close()
+	good, err := os.ReadFile(base.Disk.RecordsIndex())
+	if err != nil {
+		t.Fatal(err)
+	}
+	damage := map[string]func(path string) error{
+		"empty":     func(p string) error { return os.WriteFile(p, nil, 0o600) },
+		"text":      func(p string) error { return os.WriteFile(p, slices.Repeat([]byte("text "), 10_000), 0o600) },
+		"short":     func(p string) error { return os.WriteFile(p, []byte("short"), 0o600) },
+		"FIFO":      func(p string) error { return exec.Command("mkfifo", p).Run() },
+		"directory": func(p string) error { return os.MkdirAll(filepath.Join(p, "x"), 0o700) },
+		"truncated": func(p string) error { return os.WriteFile(p, good[:len(good)/3], 0o600) },
+		"link":      func(p string) error { return os.Symlink("/etc/passwd", p) },
+	}
+	rounds := 20
+	if timing.IsLong() {
+		rounds = 500
+	}
+	for i := range rounds {
+		b := slices.Clone(good)
+		for range 1 + random.IntN(50) {
+			b[random.IntN(len(b))] = byte(random.Uint32())
+		}
+		damage[fmt.Sprint("random ", i)] = func(p string) error { return os.WriteFile(p, b, 0o600) }
+	}
+	for name, do := range damage {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCache(t)
+			record(t, c, hits(1, "a", 1, 1, 0))
+			if err := do(c.Disk.RecordsIndex()); err != nil {
+				t.Fatal(err)
+			}
+			use := func() (err error) {
+				l, err := Open(context.Background(), c)
+				if err != nil {
+					return err
+				}
+				defer l.Close()
+				_, days := l.Days()
+				nothing := func(*Entry) bool { return true }
+				return errors.Join(l.Each(Saved, nothing), l.Each(Hits, nothing), l.OfApplication("a", nothing), days,
+					l.Misses(func(*Missed) bool { return true }))
+			}
+			var last error
+			for range 6 { // each finds another damage at most
+				if last = use(); last != nil && !broken(last) && !errors.Is(last, os.ErrNotExist) {
+					t.Errorf("%v", last)
+				}
+				record(t, c, hits(1, "a", 1, 1, 0), miss(2, "b", 1))
+			}
+			if last != nil {
+				t.Errorf("in the end: %v", last)
+			}
+		})
+	}
+}
+
+// TestIndexIsShared: while one command prints from the index others read it, and go without merging.
+func TestIndexIsShared(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	record(t, c, hits(1, "a", 1, 1, 0))
+	l := openLedger(t, c)
+	record(t, c, hits(2, "a", 1, 1, 0))
+	other := openLedger(t, c)
+	if got := numbers(t, order(Saved)(other)); !slices.Equal(got, []int{1}) {
+		t.Errorf("%v", got)
+	}
+	l.Close()
+	other.Close()
+	if got := numbers(t, order(Saved)(openLedger(t, c))); len(got) != 2 {
+		t.Errorf("%v", got)
+	}
+}
+
+// TestReadOnly: where the cache is not to be written nothing is merged or made.
+func TestReadOnly(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	record(t, c, hits(1, "a", 1, 1, 0))
+	c.Settings.Mode = settings.ModeReadOnly
+	l := openLedger(t, c)
+	if got := numbers(t, order(Saved)(l)); got != nil {
+		t.Errorf("%v", got)
+	}
+	if _, err := os.Lstat(c.Disk.RecordsIndex()); err == nil {
+		t.Error("there is an index")
+	}
+}

@@ -1,0 +1,316 @@
+package ledger
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"time"
+
+	bolt "go.etcd.io/bbolt"
+
+	"github.com/kernstash/kernstash/internal/records"
+)
+
+// Bounds of the index.
+const (
+	maxAbsent = 10_000 // entries that are not in the cache
+	maxMisses = 10_000
+	maxAge    = 30 * 24 * time.Hour // of misses
+	maxDays   = 366
+)
+
+// What an entry was before it was missed.
+const (
+	NeverSeen = "never seen"
+	NotKept   = "seen before, but not kept" // or removed, by 'clear' for instance
+)
+
+// Missed is a miss.
+type Missed struct {
+	Key     records.Entry `json:"key,omitzero"` // zero: it cannot be cached
+	At      int64         `json:"at"`           // in seconds since 1970
+	App     string        `json:"app"`
+	Cost    int64         `json:"cost_us"`
+	Label   string        `json:"label,omitempty"`
+	Device  string        `json:"device,omitempty"`
+	API     string        `json:"api,omitempty"`
+	Reason  string        `json:"reason,omitempty"`
+	Nearest string        `json:"nearest,omitempty"`
+	Was     string        `json:"was,omitempty"` // what was known of the entry before: NeverSeen, NotKept, or why it was gone
+	WasAt   int64         `json:"was_at,omitempty"`
+}
+
+// Day is what happened on a day.
+type Day struct {
+	Date   string `json:"date"`
+	Hits   int64  `json:"hits"`
+	Misses int64  `json:"misses"`
+	Saved  int64  `json:"saved_us"`
+	Spent  int64  `json:"spent_us"` // compiling
+}
+
+// merge merges files of records, each in one transaction: it is removed after that, and one that could not be removed is
+// not merged again.
+func (l *Ledger) merge(ctx context.Context) error {
+	there := make(map[string]bool)
+	err := l.d.TakeRecords(ctx, func(name string, b []byte) error {
+		there[name] = true
+		return l.update(func(tx *bolt.Tx) error {
+			merged := tx.Bucket(bucketMerged)
+			if merged.Get([]byte(name)) != nil {
+				return nil
+			}
+			m := merger{tx: tx, uses: make(map[used]*use), days: make(map[string]*Day)}
+			records.Parse(b, m.add)
+			if err := m.end(); err != nil {
+				return err
+			}
+			return merged.Put([]byte(name), ascending(time.Now().Unix()))
+		})
+	})
+	if err != nil || len(there) == 0 {
+		return err
+	}
+	return l.update(func(tx *bolt.Tx) error { // names of files that are not there any more
+		c := tx.Bucket(bucketMerged).Cursor()
+		old := ascending(time.Now().Add(-24 * time.Hour).Unix())
+		for k, v := c.First(); k != nil; k, v = c.Next() {
+			if !there[string(k)] && bytes.Compare(v, old) < 0 {
+				if err := c.Delete(); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// used is an application's use of an entry.
+type used struct {
+	of  records.Entry
+	app string
+}
+
+type use struct {
+	Use
+	label string
+}
+
+// merger merges the lines of one file. Uses of entries are added up first.
+type merger struct {
+	tx   *bolt.Tx
+	uses map[used]*use
+	days map[string]*Day
+	err  error
+}
+
+func (m *merger) day(at time.Time) *Day {
+	date := at.Local().Format(time.DateOnly)
+	d := m.days[date]
+	if d == nil {
+		d = &Day{Date: date}
+		m.days[date] = d
+	}
+	return d
+}
+
+func (m *merger) add(l records.Line) {
+	if m.err != nil {
+		return
+	}
+	if l.App == "" {
+		l.App = "?"
+	}
+	u := Use{First: l.At.Unix(), Last: l.At.Unix()}
+	switch l.Kind {
+	case records.Hits:
+		u.Hits, u.Saved, u.First = l.Hits, l.Saved.Microseconds(), l.Since.Unix()
+		d := m.day(l.At)
+		d.Hits += u.Hits
+		d.Saved += u.Saved
+		m.use(l, u)
+	case records.Miss:
+		d := m.day(l.At)
+		d.Misses++
+		d.Spent += l.Cost.Microseconds()
+		m.err = m.miss(l)
+		if !l.Entry.IsZero() {
+			m.use(l, u)
+		}
+	case records.Gone:
+		if m.err = m.flush(); m.err == nil { // what was used before it went
+			m.err = change(m.tx, l.Entry, func(e *Entry) *Entry { e.Gone, e.Why = l.At.Unix(), l.Reason; return e })
+		}
+	}
+}
+
+func (m *merger) use(l records.Line, u Use) {
+	k := used{l.Entry, l.App}
+	if m.uses[k] == nil {
+		m.uses[k] = &use{label: l.Label}
+	}
+	m.uses[k].add(u)
+}
+
+// flush writes the uses that were added up.
+func (m *merger) flush() error {
+	for k, u := range m.uses {
+		err := change(m.tx, k.of, func(e *Entry) *Entry {
+			e.add(k.app, u.Use)
+			e.Label = cmp.Or(e.Label, u.label)
+			if u.Last >= e.Gone {
+				e.Gone, e.Why = 0, ""
+			}
+			return e
+		})
+		if err != nil {
+			return err
+		}
+	}
+	clear(m.uses)
+	return nil
+}
+
+// miss keeps a miss, with what was known of the entry before.
+func (m *merger) miss(l records.Line) error {
+	of := Missed{
+		Key: l.Entry, At: l.At.Unix(), App: l.App, Cost: l.Cost.Microseconds(), Label: l.Label, Device: l.Device, API: l.API,
+		Reason: l.Reason, Nearest: l.Nearest,
+	}
+	if !l.Entry.IsZero() {
+		if err := m.flush(); err != nil {
+			return err
+		}
+		err := change(m.tx, l.Entry, func(e *Entry) *Entry {
+			switch {
+			case e.Apps == nil && e.Gone == 0:
+				of.Was = NeverSeen
+			case e.Gone != 0 && e.Why != "":
+				of.Was, of.WasAt = e.Why, e.Gone
+			default:
+				of.Was = NotKept
+			}
+			e.Gone, e.Why = 0, "" // it is about to be stored
+			e.Cost = max(of.Cost, 0)
+			if l.Label != "" {
+				e.Label = l.Label
+			}
+			return e
+		})
+		if err != nil {
+			return err
+		}
+	}
+	b, err := json.Marshal(of)
+	if err != nil {
+		return err
+	}
+	misses := m.tx.Bucket(bucketMisses)
+	n, err := misses.NextSequence()
+	if err != nil {
+		return err
+	}
+	return misses.Put(binary.BigEndian.AppendUint64(nil, n), b)
+}
+
+func (m *merger) end() error {
+	if m.err == nil {
+		m.err = m.flush()
+	}
+	days := m.tx.Bucket(bucketDays)
+	for date, more := range m.days {
+		if m.err != nil {
+			break
+		}
+		d := Day{Date: date}
+		if b := days.Get([]byte(date)); b != nil {
+			if m.err = unmarshal(b, &d); m.err != nil {
+				break
+			}
+		}
+		d.Hits += more.Hits
+		d.Misses += more.Misses
+		d.Saved += more.Saved
+		d.Spent += more.Spent
+		var b []byte
+		if b, m.err = json.Marshal(d); m.err == nil {
+			m.err = days.Put([]byte(date), b)
+		}
+	}
+	if m.err != nil {
+		return m.err
+	}
+	return bound(m.tx, time.Now())
+}
+
+// bound removes what is over the bounds.
+func bound(tx *bolt.Tx, now time.Time) error {
+	if err := trim(tx.Bucket(bucketDays), maxDays, nil); err != nil {
+		return err
+	}
+	oldest := now.Add(-maxAge).Unix()
+	err := trim(tx.Bucket(bucketMisses), maxMisses, func(b []byte) bool {
+		var m Missed
+		return json.Unmarshal(b, &m) != nil || m.At < oldest
+	})
+	if err != nil {
+		return err
+	}
+	absent := tx.Bucket(bucketAbsent)
+	for over := absent.Inspect().KeyN - maxAbsent; over > 0; over-- {
+		k, _ := absent.Cursor().First()
+		_, err := visit(tx, bytes.Clone(k), func(e *Entry) bool {
+			err = change(tx, e.Key, func(*Entry) *Entry { return nil })
+			return err == nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// trim removes the first of a bucket: those over most, and those that are old.
+func trim(b *bolt.Bucket, most int, old func(v []byte) bool) error {
+	over := b.Inspect().KeyN - most
+	c := b.Cursor()
+	for k, v := c.First(); k != nil && (over > 0 || old != nil && old(v)); k, v = c.First() {
+		over--
+		if err := c.Delete(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Misses calls f with all misses, the last one first, until it returns false.
+func (l *Ledger) Misses(f func(*Missed) bool) error {
+	return l.view(func(tx *bolt.Tx) error {
+		c := tx.Bucket(bucketMisses).Cursor()
+		for k, v := c.Last(); k != nil; k, v = c.Prev() {
+			var m Missed
+			if err := unmarshal(v, &m); err != nil {
+				return err
+			}
+			if !f(&m) {
+				break
+			}
+		}
+		return nil
+	})
+}
+
+// Days returns what happened on each day of a year, the first one first.
+func (l *Ledger) Days() (days []Day, err error) {
+	err = l.view(func(tx *bolt.Tx) error {
+		return tx.Bucket(bucketDays).ForEach(func(_, v []byte) error {
+			var d Day
+			err := unmarshal(v, &d)
+			days = append(days, d)
+			return err
+		})
+	})
+	return days, err
+}

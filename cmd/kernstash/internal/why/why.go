@@ -1,0 +1,194 @@
+// Package why says why programs were compiled, by what processes recorded, and erases that.
+package why
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/ledger"
+	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/reason"
+)
+
+// Options say which misses are meant.
+type Options struct {
+	Key string // that their keys begin with; "": all
+	App string // whose; "": anybody's
+	All bool   // else those that cost most
+}
+
+// shown is how many misses are printed, unless all are.
+const shown = 20
+
+// missed is a program that was missed, once or more often for the same reason.
+type missed struct {
+	Key     string    `json:"key,omitempty"` // "": it cannot be cached
+	App     string    `json:"app"`
+	At      time.Time `json:"at"` // the last time
+	Times   int       `json:"times"`
+	CostMS  float64   `json:"cost_ms"` // of all times
+	Kernels string    `json:"kernels,omitempty"`
+	Device  string    `json:"device,omitempty"`
+	API     string    `json:"api,omitempty"`
+	Reason  string    `json:"reason"`
+	Nearest string    `json:"nearest,omitempty"` // what the nearest entry differs in
+	Was     string    `json:"was,omitempty"`     // evicted, damaged, never seen, …
+	Gone    time.Time `json:"gone,omitzero"`     // when it was evicted, or removed
+	why     string
+}
+
+// Print prints misses, those that cost most first.
+func Print(ctx context.Context, c cli.Cache, o Options) error {
+	l, err := ledger.Open(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	all, err := gather(l, o)
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(all, func(a, b *missed) int { return cmp.Compare(b.CostMS, a.CostMS) })
+	if c.JSON {
+		return c.WriteJSON(append([]*missed{}, all...)) // of none, too: null is no list in JSON
+	}
+	if len(all) == 0 {
+		c.Printf("no such miss was recorded\n")
+		return nil
+	}
+	print := all
+	if !o.All {
+		print = all[:min(len(all), shown)]
+	}
+	now := time.Now()
+	width := c.Terminal().Lines
+	for _, m := range print {
+		head := fmt.Sprintf("%-12s  %9s  %-14s  ", cmp.Or(m.Key, "–")[:min(len(cmp.Or(m.Key, "–")), 12)],
+			human.Time(time.Duration(m.CostMS*float64(time.Millisecond))), human.Age(m.At, now))
+		what := m.App
+		if m.Kernels != "" {
+			what += ": " + m.Kernels
+		}
+		if m.Times > 1 {
+			what += fmt.Sprintf(" (%d times)", m.Times)
+		}
+		c.Printf("%s", human.WrapBehind(head, human.Printable(what, false), 43, width))
+		c.Printf("%s", human.WrapBehind(strings.Repeat(" ", 14), human.Printable(m.explain(now), false), 14, width))
+	}
+	if len(print) < len(all) {
+		c.Printf("and %d more: --all\n", len(all)-len(print))
+	}
+	return nil
+}
+
+func gather(l *ledger.Ledger, o Options) ([]*missed, error) {
+	type same struct{ key, app, reason, nearest, was, kernels string }
+	known := make(map[same]*missed)
+	var all []*missed
+	home, _ := os.UserHomeDir()
+	err := l.Misses(func(m *ledger.Missed) bool {
+		sum := ""
+		if !m.Key.IsZero() {
+			sum = m.Key.Key.String()
+		}
+		if o.App != "" && m.App != o.App || o.Key != "" && !strings.HasPrefix(sum, strings.ToLower(o.Key)) {
+			return true
+		}
+		s := same{sum, m.App, m.Reason, m.Nearest, m.Was, m.Label}
+		of := known[s]
+		if of == nil {
+			of = &missed{
+				Key: sum, App: m.App, At: time.Unix(m.At, 0).UTC(), Kernels: kernels(m.Label), Device: m.Device, API: m.API,
+				Reason: atHome(m.Reason, home), Nearest: atHome(m.Nearest, home), Was: m.Was,
+			}
+			if m.WasAt > 0 {
+				of.Gone = time.Unix(m.WasAt, 0).UTC()
+			}
+			known[s] = of
+			all = append(all, of)
+		}
+		of.Times++
+		of.CostMS += human.Millis(time.Duration(m.Cost) * time.Microsecond)
+		return true
+	})
+	return all, err
+}
+
+// explain says why it was compiled.
+func (m *missed) explain(now time.Time) string {
+	named := reason.Named(m.Reason)
+	text := m.Reason
+	switch {
+	case named == reason.MissAbsent && !m.Gone.IsZero():
+		text = m.Was + " " + human.Age(m.Gone, now)
+	case named == reason.MissAbsent && m.Was != "":
+		text = m.Was
+	case named != 0:
+		text = named.Words()
+	}
+	if m.Nearest != "" && m.Nearest != reason.NearestNothing.Words() && (m.Was == ledger.NeverSeen || named != reason.MissAbsent) {
+		text += "; the nearest entry: " + m.Nearest
+	}
+	return text
+}
+
+// kernels returns names of kernels as their sources have them.
+func kernels(label string) string {
+	names := strings.Split(label, ", ")
+	for i, name := range names {
+		names[i] = entries.KernelName(name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// atHome shortens paths below the user's directory.
+func atHome(text, home string) string {
+	if len(home) < 2 {
+		return text
+	}
+	return strings.ReplaceAll(text, home+"/", "~/")
+}
+
+// Forget erases what was recorded: all, or what is of an application. On a terminal it asks first, unless yes is set.
+func Forget(ctx context.Context, c cli.Cache, app string, yes bool) error {
+	what := "everything that was recorded"
+	if app != "" {
+		what = "what was recorded of " + app
+	}
+	if !yes {
+		agreed, err := entries.Ask(ctx, c.App, fmt.Sprintf("forget %s in %s?", what, c.Settings.Dir))
+		if err != nil || !agreed {
+			return err
+		}
+	}
+	var report struct {
+		App     string `json:"app,omitempty"`
+		Entries int    `json:"entries"` // that are not known any more to be used by it
+		Misses  int    `json:"misses"`
+	}
+	report.App = app
+	var err error
+	if app == "" {
+		err = ledger.Forget(ctx, c.Disk)
+	} else {
+		report.Entries, report.Misses, err = ledger.ForgetApplication(ctx, c.Disk, app)
+	}
+	if err != nil {
+		return err
+	}
+	return c.Report(report, true, func() {
+		if app == "" {
+			c.Printf("forgot %s; the entries stay\n", what)
+			return
+		}
+		c.Printf("forgot %s: its use of %s, and %s; the entries stay\n", human.Printable(what, false),
+			human.Plural(report.Entries, "entry"), human.Plural(report.Misses, "miss"))
+	})
+}

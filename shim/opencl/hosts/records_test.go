@@ -1,0 +1,58 @@
+//go:build linux
+
+package hosts_test
+
+import (
+	"encoding/json"
+	"os/exec"
+	"testing"
+
+	"github.com/kernstash/kernstash/shim/opencl/internal/stage"
+)
+
+// TestRecords: an unchanged application, which ends without telling us, is known by its name to have used what it hit, and
+// by what it missed; with the setting records off nothing is known of it.
+func TestRecords(t *testing.T) {
+	t.Parallel()
+	kernstash := stage.Command(t)
+	for _, set := range []string{"1", "0"} {
+		t.Run(set, func(t *testing.T) {
+			t.Parallel()
+			s := stage.New(t, stage.PoCL)
+			env := append(s.WithLibrary(t), "KERNSTASH_RECORDS="+set)
+			s.MustRun(t, env, "observe", "run")
+			s.MustRun(t, env, kernstash, "worker", "run", "--quiet", "--idle", "1ms")
+			s.MustRun(t, env, "observe", "run")
+			s.MustRun(t, env, "observe", "run")
+			ask := func(args ...string) []byte {
+				t.Helper()
+				out, err := exec.Command(kernstash, append(args, "--json", "--dir", s.Path("cache"))...).Output()
+				if err != nil {
+					t.Fatalf("%v: %v", args, err)
+				}
+				return out
+			}
+			var misses []struct{ App, Key, Was string }
+			if err := json.Unmarshal(ask("why"), &misses); err != nil {
+				t.Fatal(err)
+			}
+			if set == "0" {
+				if out := ask("ls", "--app", "observe"); len(misses) > 0 || len(out) > 0 {
+					t.Errorf("%+v\n%s", misses, out)
+				}
+				return
+			}
+			if len(misses) != 1 || misses[0].App != "observe" || misses[0].Was != "never seen" {
+				t.Errorf("misses: %+v", misses)
+			}
+			var entry struct {
+				Key  string
+				Hits int
+				Apps []struct{ App string }
+			}
+			if out := ask("ls", "--app", "observe"); json.Unmarshal(out, &entry) != nil || entry.Key != misses[0].Key || entry.Hits != 2 || len(entry.Apps) != 1 {
+				t.Errorf("%s", out)
+			}
+		})
+	}
+}
