@@ -83,7 +83,7 @@ compiled once and starts warm in every process.` +
 	root.SetFlagErrorFunc(unknownFlag)
 	root.Flags().BoolVar(&showVersion, "version", false, "print the version")
 	root.AddCommand(
-		runCommand(a), compileCommand(a), compilersCommand(a), envCommand(a), enableCommand(a), disableCommand(a),
+		runCommand(a), reportCommand(a), compileCommand(a), compilersCommand(a), envCommand(a), enableCommand(a), disableCommand(a),
 		demoCommand(a), partCommand("demo-child", demo.RunChild), buildCommand(a), partCommand("build-part", builder.BuildPart),
 		lsCommand(a), showCommand(a), statCommand(a),
 		verifyCommand(a), gcCommand(a), clearCommand(a), bundleCommand(a), keygenCommand(a), trustCommand(a), remoteCommand(a),

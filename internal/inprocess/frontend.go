@@ -83,7 +83,8 @@ func (r Reporter) Decided(of engine.Decision, label string) {
 	}
 	e := runlog.Event{
 		Kind: runlog.Asked, Outcome: runlog.Compiled, Label: label, Reason: of.Reason, Nearest: of.Nearest,
-		Observed: runlog.Observed(of.Observed), Spent: of.Spent, Saved: of.Saved, Bytes: of.Bytes, Layer: of.Layer,
+		Observed: runlog.Observed(of.Observed), Ended: of.Ended.UTC(), Waited: of.Waited, Spent: of.Spent, Saved: of.Saved, Bytes: of.Bytes,
+		Layer: of.Layer,
 	}
 	if !of.Key.IsZero() {
 		e.Key = of.Key.Short()

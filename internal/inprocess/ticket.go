@@ -315,7 +315,7 @@ func (t *Ticket) compiled(o Outcome) {
 		return
 	}
 	p := &t.parts[0]
-	took, told := p.Took(), make(chan struct{})
+	took, ended, told := p.Took(), time.Now(), make(chan struct{})
 	t.frontEnd.Go(func() {
 		defer close(told)
 		defer p.Group.Abandon()
@@ -325,7 +325,7 @@ func (t *Ticket) compiled(o Outcome) {
 				return nil
 			}
 			made := o.Made(p.Group.Job().Recipe)
-			made.Took = took
+			made.Took, made.Ended = took, ended
 			p.Group.Built(made)
 			return nil
 		})
