@@ -2,12 +2,14 @@ package main
 
 import (
 	"os"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/caches"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/internal/human"
 )
 
 func scanCommand(a *cli.App) *cobra.Command {
@@ -16,10 +18,9 @@ func scanCommand(a *cli.App) *cobra.Command {
 		Use:   "scan",
 		Short: "Look for the caches of drivers and frameworks on this machine",
 		Long: `Look where drivers and frameworks keep what they compile, by their own variables and
-defaults: PoCL, Intel's driver, DPC++, NVIDIA's driver, cuda.core, Mesa, CuPy, Triton,
-Inductor, FlashInfer, Numba, comgr, MIOpen and JAX. Of each that is there: its size, its
-files, when it was last written, and where it is. docs/SCAN.md has the rules, with their
-sources.
+defaults. Of each that is there: its size, its files, when it was last written, and
+where it is. docs/SCAN.md has the rules, with their sources. The tools are
+` + tools() + `.
 
 --portable reads the files, and says which of them hold absolute paths that another
 machine need not have, or the name of this one. What is compressed is not seen.
@@ -36,6 +37,7 @@ files, 256 MiB, 10 seconds. Where a bound was met it says so.` +
 				return err
 			}
 			in.Root = s.Dir
+			in.Host, _ = os.Hostname()
 			r, err := caches.Scan(cmd.Context(), in)
 			if err != nil {
 				return err
@@ -45,4 +47,13 @@ files, 256 MiB, 10 seconds. Where a bound was met it says so.` +
 	}
 	cmd.Flags().BoolVar(&in.Portable, "portable", false, "say which of them hold paths, or the name of this machine")
 	return cmd
+}
+
+// tools returns the names of the tools, on lines that fit.
+func tools() string {
+	var names []string
+	for _, r := range caches.Rules() {
+		names = append(names, r.Tool)
+	}
+	return strings.Join(human.Wrap(strings.Join(names, ", "), 84), "\n")
 }

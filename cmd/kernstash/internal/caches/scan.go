@@ -29,6 +29,7 @@ type Report struct {
 type Input struct {
 	Get      func(variable string) string
 	Root     string // of our cache; "": not known
+	Host     string // the name of this machine; "": not known
 	Portable bool   // to look for what tells of this machine
 	Limits
 }
@@ -46,7 +47,7 @@ func Scan(ctx context.Context, in Input) (*Report, error) {
 	w := &walk{ctx: ctx, left: in.Limits, deadline: time.Now().Add(in.Time), portable: in.Portable}
 	r := &Report{Caches: []Cache{}, Absent: []string{}}
 	if w.portable {
-		w.names = names()
+		w.names = names(in.Host)
 		r.Host = strings.Join(w.names, "")
 	}
 	seen := make(map[string]bool)

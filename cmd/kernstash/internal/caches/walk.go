@@ -66,13 +66,12 @@ func short(text string) string {
 }
 
 // names returns what is looked for besides paths: the name of this machine, unless many texts hold it anyway.
-func names() []string {
+func names(host string) []string {
 	const least = 5
-	name, err := os.Hostname()
-	if err != nil || len(name) < least || name == "localhost" {
+	if len(host) < least || host == "localhost" {
 		return nil
 	}
-	return []string{name}
+	return []string{host}
 }
 
 // walk looks at caches until it meets a limit.
