@@ -160,7 +160,7 @@ func (t *Ticket) Wait(d time.Duration) (front.Step, bool) {
 			timer.Stop()
 		case step.Kind == engine.Ended:
 			if step.Err != nil {
-				t.frontEnd.passFailed(step.Err)
+				t.frontEnd.passFailed(step.Err, t.since)
 			}
 			return t.passed()
 		case t.All != nil:
