@@ -82,13 +82,17 @@ compiled once and starts warm in every process.` +
 	a.Bind(root.PersistentFlags())
 	root.SetFlagErrorFunc(unknownFlag)
 	root.Flags().BoolVar(&showVersion, "version", false, "print the version")
+	addGroup(root, "Have applications use the cache:",
+		runCommand(a), enableCommand(a), disableCommand(a), envCommand(a), compileCommand(a), compilersCommand(a), demoCommand(a))
+	addGroup(root, "See what it does:",
+		statCommand(a), lsCommand(a), showCommand(a), whyCommand(a), reportCommand(a), doctorCommand(a), scanCommand(a))
+	addGroup(root, "Keep it in order:",
+		configCommand(a), gcCommand(a), clearCommand(a), forgetCommand(a), verifyCommand(a), rebuildCommand(a), workerCommand(a))
+	addGroup(root, "Fill it, and share it:",
+		buildCommand(a), bundleCommand(a), remoteCommand(a), agentCommand(a), trustCommand(a), keygenCommand(a))
 	root.AddCommand(
-		runCommand(a), compileCommand(a), compilersCommand(a), envCommand(a), enableCommand(a), disableCommand(a),
-		demoCommand(a), partCommand("demo-child", demo.RunChild), buildCommand(a), partCommand("build-part", builder.BuildPart),
-		lsCommand(a), showCommand(a), statCommand(a), whyCommand(a), forgetCommand(a),
-		verifyCommand(a), rebuildCommand(a), gcCommand(a), clearCommand(a), bundleCommand(a), keygenCommand(a), trustCommand(a), remoteCommand(a),
-		workerCommand(a), agentCommand(a), partCommand("devices", runtimes.Identities),
-		configCommand(a), doctorCommand(a), partCommand("doctor-runtime", doctor.RunRuntime),
+		partCommand("demo-child", demo.RunChild), partCommand("build-part", builder.BuildPart),
+		partCommand("devices", runtimes.Identities), partCommand("doctor-runtime", doctor.RunRuntime),
 		versionCommand(a), manCommand(a),
 	)
 	root.SetHelpCommand(helpCommand())
@@ -108,6 +112,15 @@ compiled once and starts warm in every process.` +
 		}
 	}
 	return root
+}
+
+// addGroup adds commands that help shows under a title.
+func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, cmd := range commands {
+		cmd.GroupID = title
+	}
+	root.AddCommand(commands...)
 }
 
 // helpCommand is cobra's, but that a command which does not exist is a mistake.

@@ -18,13 +18,13 @@ import (
 
 // otherWords are what people call commands that have other names here.
 var otherWords = map[string]string{
-	"list": "ls", "dir": "ls", "info": "show", "inspect": "show", "cat": "show", "get": "show", "explain": "show",
-	"status": "stat", "statistics": "stat", "usage": "stat", "size": "stat",
+	"dir": "ls", "info": "show", "inspect": "show", "cat": "show", "get": "show", "explain": "show",
+	"statistics": "stat", "usage": "stat", "size": "stat",
 	"check": "verify", "fsck": "verify", "validate": "verify",
-	"prune": "gc", "trim": "gc", "evict": "gc", "cleanup": "gc",
-	"clean": "clear", "purge": "clear", "wipe": "clear", "rm": "clear", "delete": "clear", "remove": "clear", "reset": "clear",
-	"exec": "run", "start": "run", "compile": "build", "add": "build", "make": "build", "warm": "build",
-	"settings": "config", "set": "config", "diagnose": "doctor", "diag": "doctor", "test": "doctor",
+	"trim": "gc", "evict": "gc", "cleanup": "gc",
+	"purge": "clear", "wipe": "clear", "rm": "clear", "delete": "clear", "remove": "clear", "reset": "clear",
+	"exec": "run", "start": "run", "add": "build", "make": "build", "warm": "build",
+	"settings": "config", "set": "config set", "unset": "config unset", "diagnose": "doctor", "diag": "doctor", "test": "doctor",
 	"on": "enable", "off": "disable", "install": "enable", "uninstall": "disable",
 	"daemon": "worker", "jobs": "worker", "benchmark": "demo", "bench": "demo", "completions": "completion", "pages": "man",
 }
@@ -87,8 +87,7 @@ func noArgs(cmd *cobra.Command, args []string) error {
 		return unknownCommand(cmd, args[0])
 	}
 	hints := map[string]string{
-		"ls":     "; 'kernstash show KEY' shows one entry",
-		"config": "; settings are changed in the settings file, or in the environment",
+		"ls": "; 'kernstash show KEY' shows one entry",
 	}
 	return cli.Usagef("%s: takes no argument: %s%s", cmd.Name(), args[0], hints[cmd.Name()])
 }

@@ -3,10 +3,12 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"math"
 
 	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/configfile"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/doctor"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/internal/human"
@@ -62,7 +64,7 @@ func configCommand(a *cli.App) *cobra.Command {
 	var explain bool
 	cmd := &cobra.Command{
 		Use:   "config",
-		Short: "Print every setting, its value, and who decided it",
+		Short: "Print every setting with who decided it, or change one",
 		Long: `Print every setting with its value in force and its origin.
 
 A setting comes from the last of these that has it: its default, the settings
@@ -71,7 +73,7 @@ the program that uses the library, the environment (KERNSTASH_…), a flag.
 KERNSTASH_DISABLE=1 in the environment stands above all. A switch takes 1, true, yes or
 on, and 0, false, no or off.
 
-The settings file is a JSON object of names and values:
+'config get', 'set' and 'unset' are for single settings. The settings file is a JSON object of names and values:
   {"max-size": "10GiB", "eviction": "lru", "layers": ["/opt/kernels"]}` +
 			exits("all settings make sense", "one does not; the message names it, its value, and what is accepted"),
 		Example: `  kernstash config
@@ -80,7 +82,71 @@ The settings file is a JSON object of names and values:
 		RunE: func(*cobra.Command, []string) error { return showConfig(a, explain) },
 	}
 	cmd.Flags().BoolVar(&explain, "explain", false, "say what each setting means and accepts")
+	cmd.AddCommand(configGetCommand(a), configSetCommand(a), configUnsetCommand(a))
 	return cmd
+}
+
+func configGetCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "get NAME...",
+		Short: "Print the values of settings",
+		Long: `Print the value in force of each setting that is named, on a line of its own, whoever
+decided it. --json says that, too.` +
+			exits("printed", "a setting does not make sense", "there is no such setting"),
+		Example: `  kernstash config get max-size
+  kernstash config get dir KERNSTASH_MODE --json`,
+		Args:              wants(1, math.MaxInt, "config get: which settings?"),
+		RunE:              func(_ *cobra.Command, args []string) error { return configfile.Get(a, args) },
+		ValidArgsFunction: completeSettings,
+	}
+}
+
+func configSetCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "set NAME VALUE",
+		Short: "Give a setting a value in the settings file",
+		Long: `Give a setting a value in the settings file, the user's or that of --config, which is
+made if need be. All else in it stays as it is, in its order and on its lines. A value
+that is not accepted changes nothing. What the environment says stands above the file:
+then a warning says so.
+
+A value that begins with - comes behind --.` +
+			exits("it is in the file", "the file cannot be read or written", "there is no such setting, or the value is not accepted"),
+		Example: `  kernstash config set max-size 10GiB
+  kernstash config set layers /opt/kernels:/srv/kernels
+  kernstash config set append-compile-options -- -cl-mad-enable`,
+		Args: wants(2, 2, "config set: give a setting and its value"),
+		RunE: func(_ *cobra.Command, args []string) error { return configfile.Set(a, args[0], args[1]) },
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]cobra.Completion, cobra.ShellCompDirective) {
+			if len(args) > 0 {
+				return nil, cobra.ShellCompDirectiveDefault
+			}
+			return completeSettings(cmd, args, typed)
+		},
+	}
+}
+
+func configUnsetCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "unset NAME",
+		Short: "Take a setting out of the settings file",
+		Long: `Take a setting out of the settings file, the user's or that of --config. A name in it that
+is no setting goes as well.` +
+			exits("it is not in the file", "the file cannot be read or written", "there is no such setting"),
+		Example:           "  kernstash config unset max-size",
+		Args:              wants(1, 1, "config unset: which setting?"),
+		RunE:              func(_ *cobra.Command, args []string) error { return configfile.Unset(a, args[0]) },
+		ValidArgsFunction: completeSettings,
+	}
+}
+
+// completeSettings completes the names of settings.
+func completeSettings(*cobra.Command, []string, string) (names []cobra.Completion, _ cobra.ShellCompDirective) {
+	s, _ := settings.Load(settings.Inputs{Environ: []string{}})
+	for _, item := range s.All() {
+		names = append(names, item.Name)
+	}
+	return names, cobra.ShellCompDirectiveNoFileComp
 }
 
 // configReport is what `config --json` writes.

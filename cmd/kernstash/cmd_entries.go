@@ -19,8 +19,9 @@ import (
 func lsCommand(a *cli.App) *cobra.Command {
 	var o entries.ListOptions
 	cmd := &cobra.Command{
-		Use:   "ls",
-		Short: "List what is in the cache",
+		Use:     "ls",
+		Aliases: []string{"list"},
+		Short:   "List what is in the cache",
 		Long: `List the entries of the cache. Unsorted, each is shown as soon as it is found,
 so a cache of any size begins to appear at once. SIZE is how long the files of an
 entry are; what they take of the limit, in blocks and directories, 'kernstash
@@ -85,8 +86,9 @@ or as much of its beginning as is unambiguous.` +
 func statCommand(a *cli.App) *cobra.Command {
 	var reset bool
 	cmd := &cobra.Command{
-		Use:   "stat",
-		Short: "Print totals, hit rates, time saved, and why requests missed",
+		Use:     "stat",
+		Aliases: []string{"stats", "status"},
+		Short:   "Print totals, hit rates, time saved, and why requests missed",
 		Long: `Print what the cache holds, by the account that every put keeps, so a cache of any
 size answers at once; and what all processes that used it have counted:
 how many requests each tier answered, the build time that was saved, why
@@ -158,8 +160,9 @@ func gcCommand(a *cli.App) *cobra.Command {
 	var maxSize, maxAge string
 	var o disk.GCOptions
 	cmd := &cobra.Command{
-		Use:   "gc",
-		Short: "Remove what is old, damaged, or over the limit",
+		Use:     "gc",
+		Aliases: []string{"prune"},
+		Short:   "Remove what is old, damaged, or over the limit",
 		Long: `Remove entries that were not used for longer than the setting threshold, that
 can never hit, those of older versions of kernstash that were not used for a day, and
 those over the setting max-size, in the order of the setting eviction; then what
@@ -191,8 +194,9 @@ func clearCommand(a *cli.App) *cobra.Command {
 	var yes bool
 	var signedBy []string
 	cmd := &cobra.Command{
-		Use:   "clear",
-		Short: "Remove every entry",
+		Use:     "clear",
+		Aliases: []string{"clean"},
+		Short:   "Remove every entry",
 		Long: `Remove every entry of the cache, and what frameworks keep there in their own
 caches. Statistics stay, and so does what is not kernstash's. Programs that run keep what they have; nothing breaks.
 

@@ -47,12 +47,17 @@ is compiled once for all processes. It sets TRITON_CACHE_MANAGER and adds a
 directory to PYTHONPATH. It is not on by itself, as Triton fails in a Python that
 ignores PYTHONPATH (python3 -I).
 
+With --expect-warm, for CI, a command that ended well ends with 3, and a list, where
+anything was compiled or nothing was asked of the cache. --trace writes when what was
+compiled, loaded and waited for; 'kernstash report' says it in words.
+
 With --observe nothing is served, so nothing can go wrong: what would have been
 found is counted, everything is compiled, and the results are compared.
 
 EXIT STATUS
   that of the command; it dies by a signal: we die by the same
     2  a flag makes no sense
+    3  with --expect-warm: the command ended well, and was not warm
   125  the command could not be run for a reason of ours
   126  the command cannot be executed
   127  there is no such command`,
@@ -60,6 +65,8 @@ EXIT STATUS
   kernstash run --report -- hashcat -b -m 0
   kernstash run --triton -- python3 train.py
   kernstash run --observe --report-file canary.json -- ./solver input.dat
+  kernstash run --expect-warm -- ./solver input.dat
+  kernstash run --trace start.json -- ./solver input.dat
   kernstash run --no-cache -- ./solver input.dat`,
 		Args: wants(1, math.MaxInt, "run: which command?"),
 		RunE: func(_ *cobra.Command, args []string) error {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/settings"
 )
@@ -51,5 +53,25 @@ func TestHelpSaysWhatItEndsWith(t *testing.T) {
 		if !strings.Contains(cmd.Long, "EXIT STATUS") || cmd.Example == "" {
 			t.Errorf("%s: no exit status, or no example", cmd.Name())
 		}
+	}
+}
+
+// TestHelpInGroups: the help shows each command in a group, but for those that are about the command itself.
+func TestHelpInGroups(t *testing.T) {
+	t.Parallel()
+	root := rootCommand(&cli.App{})
+	groups := make(map[string]int)
+	var rest []string
+	for _, cmd := range root.Commands() {
+		switch {
+		case cmd.Hidden:
+		case cmd.GroupID == "":
+			rest = append(rest, cmd.Name())
+		default:
+			groups[cmd.GroupID]++
+		}
+	}
+	if diff := cmp.Diff([]string{"completion", "help", "man", "version"}, rest); diff != "" || len(groups) != len(root.Groups()) {
+		t.Errorf("%v, %s", groups, diff)
 	}
 }

@@ -17,13 +17,13 @@ import (
 // writing are the commands that make something: entries, files that the user names or that
 // switch the cache on, or what another program makes. All others only look.
 var writing = []string{
-	"build", "bundle create", "bundle import", "bundle pull", "bundle push", "bundle restore", "compile", "completion bash", "completion fish", "completion powershell", "completion zsh", "demo", "disable", "enable",
+	"build", "bundle create", "bundle import", "bundle pull", "bundle push", "bundle restore", "compile", "completion bash", "completion fish", "completion powershell", "completion zsh", "config set", "config unset", "demo", "disable", "enable",
 	"help", "keygen", "man", "remote gc", "remote pull", "remote push", "run", "trust add", "trust revoke", "worker run",
 }
 
 // reading are the others, each with arguments that bring it to the cache.
 var reading = map[string][]string{
-	"agent status": nil, "bundle inspect": {"none.kst"}, "clear": {"--yes"}, "compilers": nil, "config": nil, "doctor": {"--quick"}, "env": nil, "forget": {"--yes"}, "gc": nil, "ls": nil, "remote ls": nil, "remote ping": nil, "remote stat": nil, "show": {"abc"}, "stat": nil, "trust list": nil, "verify": nil,
+	"agent status": nil, "bundle inspect": {"none.kst"}, "clear": {"--yes"}, "compilers": nil, "config get": {"dir"}, "doctor": {"--quick"}, "env": nil, "forget": {"--yes"}, "gc": nil, "ls": nil, "remote ls": nil, "remote ping": nil, "remote stat": nil, "report": {"none.json"}, "scan": {"--portable"}, "show": {"abc"}, "stat": nil, "trust list": nil, "verify": nil,
 	"version": nil, "why": nil, "worker status": nil, "worker stop": nil, "worker wait": nil,
 }
 

@@ -84,6 +84,11 @@ func scriptParams(dir string) testscript.Params {
 				return err
 			}
 			env.Setenv("FAKE_CUDA", fake)
+			saxpy, err := filepath.Abs("../../examples/c/saxpy.c")
+			if err != nil {
+				return err
+			}
+			env.Setenv("SAXPY", saxpy)
 			if err := copySPIRV(env.WorkDir); err != nil {
 				return err
 			}

@@ -40,6 +40,8 @@ type Decision struct {
 	Observed string // mode observe: "equal", "different" or "incomparable", of an entry that was there
 
 	Spent   time.Duration // loading or compiling
+	Waited  time.Duration // before that, for somebody else who compiled it
+	Ended   time.Time     // when Spent was over; zero: now
 	Saved   time.Duration // of Disk: the recorded cost of the build, less Spent
 	Bytes   int64         // of Disk: of the artifact
 	Layer   string        // of Disk: the directory of the read-only layer, or the name of the remote, that had it

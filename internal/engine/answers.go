@@ -79,6 +79,7 @@ func (g *Group) Rejected(ctx context.Context, err error) {
 type Outcome struct {
 	Artifact *store.Artifact // nil: there is none, or not yet
 	Took     time.Duration
+	Ended    time.Time // when that was over; zero: now
 
 	// Unfit says why what was built is for nobody else; "" says that it is not so.
 	Unfit string
@@ -94,6 +95,9 @@ func (g *Group) Built(o Outcome) {
 		return
 	}
 	defer g.end()
+	if o.Ended.IsZero() {
+		o.Ended = time.Now()
+	}
 	e := g.s.e
 	a, delivery := o.Artifact, g.s.host.Delivery(g.job)
 	if o.Unfit != "" {
@@ -113,7 +117,7 @@ func (g *Group) Built(o Outcome) {
 	} else {
 		g.share(a, nil)
 	}
-	g.decide(Decision{Origin: Compiled, Spent: o.Took, Kernels: kernelNames(a)})
+	g.decide(Decision{Origin: Compiled, Spent: o.Took, Ended: o.Ended, Kernels: kernelNames(a)})
 	e.log.Memory.Debug("built", "program", g.label(), "took", o.Took)
 	switch {
 	case g.job.Key.IsZero() || !e.Writes():

@@ -349,6 +349,12 @@ func TestWaitThenHit(t *testing.T) {
 	for _, e := range []*run2{{run, 1}, {other, 0}} {
 		e.run.want(map[stats.Counter]int64{stats.DiskWaits: 1, stats.DiskHits: 1, stats.Builds: e.builds, stats.DiskMisses: e.builds})
 	}
+	other.wantDecision(0, func(d Decision) string {
+		if d.Origin != Disk || d.Waited <= 0 {
+			return "want what was waited for"
+		}
+		return ""
+	})
 }
 
 type run2 struct {

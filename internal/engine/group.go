@@ -60,6 +60,8 @@ type Group struct {
 	unlock    func()          // ends the build lock; nil: it is not held
 	wait      *wait           // for somebody else's lock
 	waitUntil time.Time       // when all waiting ends; zero: it has not begun
+	waitSince time.Time       // when the caller was told to wait; zero: it does not
+	waited    time.Duration   // before that
 	missed    reason.Reason   // why it was not found
 	compared  *store.Artifact // mode observe: what a hit would have served, until it is compared
 	observed  bool            // mode observe: there was something
@@ -149,24 +151,42 @@ func (g *Group) Next(ctx context.Context) Step {
 		case following:
 			select {
 			case <-g.follows.done:
+				g.waitEnded()
 				g.followed()
 			default:
-				return Step{Kind: Wait, Ready: g.follows.done}
+				return g.waits(g.follows.done)
 			}
 		case waiting:
 			select {
 			case <-g.wait.done:
+				g.waitEnded()
 				f := g.wait.found
 				g.unlock, g.wait = g.wait.unlock, nil
 				g.foundAgain(f)
 			default:
-				return Step{Kind: Wait, Ready: g.wait.done}
+				return g.waits(g.wait.done)
 			}
 		case answered:
 			return g.step
 		default:
 			return Step{Kind: Ended}
 		}
+	}
+}
+
+// waits has the caller wait.
+func (g *Group) waits(ready <-chan struct{}) Step {
+	if g.waitSince.IsZero() {
+		g.waitSince = time.Now()
+	}
+	return Step{Kind: Wait, Ready: ready}
+}
+
+// waitEnded adds up what the caller has waited, if it had to.
+func (g *Group) waitEnded() {
+	if !g.waitSince.IsZero() {
+		g.waited += time.Since(g.waitSince)
+		g.waitSince = time.Time{}
 	}
 }
 

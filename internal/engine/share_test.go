@@ -38,8 +38,8 @@ func TestSharedBuild(t *testing.T) {
 	t.Parallel()
 	run := start(t, newRoot(t), "on", func(s *settings.Settings) { s.MinBuildTime = time.Hour })
 	leader, followers := follow(t, run, newHost(t))
-	made := artifact(k1)
-	leader.Built(Outcome{Artifact: made, Took: time.Second})
+	made, ended := artifact(k1), time.Now().Add(-time.Minute)
+	leader.Built(Outcome{Artifact: made, Took: time.Second, Ended: ended})
 	for _, g := range followers {
 		if step := wantStep(t, g, Hit); step.Artifact != made {
 			t.Errorf("another artifact: %+v", step.Artifact)
@@ -50,8 +50,14 @@ func TestSharedBuild(t *testing.T) {
 	run.want(map[stats.Counter]int64{
 		stats.MemoryWaits: 2, stats.DiskWaits: 0, stats.Builds: 1, stats.DiskMisses: 1, stats.DiskHits: 0, stats.DiskPuts: 0,
 	})
+	run.wantDecision(0, func(d Decision) string {
+		if d.Waited != 0 || !d.Ended.Equal(ended) {
+			return "want the time when it was built, and no wait"
+		}
+		return ""
+	})
 	run.wantDecision(1, func(d Decision) string {
-		if d.Origin != Memory || d.Reason != "" || len(d.Kernels) != 1 || d.Key.IsZero() {
+		if d.Origin != Memory || d.Reason != "" || len(d.Kernels) != 1 || d.Key.IsZero() || d.Waited <= 0 {
 			return "want what another one built"
 		}
 		return ""

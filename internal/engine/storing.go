@@ -13,9 +13,12 @@ func (g *Group) decide(d Decision) {
 	if g.s.options.Decided == nil && g.s.e.recorded == nil {
 		return
 	}
-	d.Key, d.Recipe, d.Devices, d.Size = g.job.Key, g.job.Recipe, g.job.Devices, g.job.Recipe.Image.Size()
+	d.Key, d.Recipe, d.Devices, d.Size, d.Waited = g.job.Key, g.job.Recipe, g.job.Devices, g.job.Recipe.Image.Size(), g.waited
 	if d.Origin == Compiled || d.Err != nil {
 		d.Reason = g.reason()
+		if d.Ended.IsZero() { // it may be told later, with the nearest entry
+			d.Ended = time.Now()
+		}
 	}
 	if g.observed {
 		d.Observed = string(incomparable)

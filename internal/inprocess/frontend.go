@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"time"
 
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/runlog"
@@ -40,23 +41,27 @@ func (r Reporter) Report(e runlog.Event) {
 
 // Pass counts a request that is passed through.
 func (d FrontEnd) Pass(why reason.Reason, detail string) {
+	d.pass(why, detail, 0)
+}
+
+func (d FrontEnd) pass(why reason.Reason, detail string, waited time.Duration) {
 	d.Cache.Count(stats.Of(why), 1)
-	d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: detail})
+	d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: detail, Waited: waited})
 	d.Counted()
 }
 
-// passFailed is Pass for what the engine, or Guard, says.
-func (d FrontEnd) passFailed(err error) {
-	why, detail := reason.PassedOther, err.Error()
+// passFailed is Pass for what the engine, or Guard, says of a request that began at a time.
+func (d FrontEnd) passFailed(err error, since time.Time) {
+	why, detail, waited := reason.PassedOther, err.Error(), time.Duration(0)
 	switch {
 	case errors.Is(err, ErrPanic):
 		why = reason.PassedPanic
 	case errors.Is(err, errBusy):
-		why = reason.PassedBusy
+		why, waited = reason.PassedBusy, time.Since(since)
 	case errors.Is(err, ErrRefused):
 		detail = "the compiler refused it a moment ago" // the host is to see the compiler's own failure
 	}
-	d.Pass(why, detail)
+	d.pass(why, detail, waited)
 }
 
 // GivenUp tells of a request that was given up.
@@ -83,7 +88,8 @@ func (r Reporter) Decided(of engine.Decision, label string) {
 	}
 	e := runlog.Event{
 		Kind: runlog.Asked, Outcome: runlog.Compiled, Label: label, Reason: of.Reason, Nearest: of.Nearest,
-		Observed: runlog.Observed(of.Observed), Spent: of.Spent, Saved: of.Saved, Bytes: of.Bytes, Layer: of.Layer,
+		Observed: runlog.Observed(of.Observed), Ended: of.Ended.UTC(), Waited: of.Waited, Spent: of.Spent, Saved: of.Saved, Bytes: of.Bytes,
+		Layer: of.Layer,
 	}
 	if !of.Key.IsZero() {
 		e.Key = of.Key.Short()

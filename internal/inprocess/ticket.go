@@ -160,7 +160,7 @@ func (t *Ticket) Wait(d time.Duration) (front.Step, bool) {
 			timer.Stop()
 		case step.Kind == engine.Ended:
 			if step.Err != nil {
-				t.frontEnd.passFailed(step.Err)
+				t.frontEnd.passFailed(step.Err, t.since)
 			}
 			return t.passed()
 		case t.All != nil:
@@ -315,7 +315,7 @@ func (t *Ticket) compiled(o Outcome) {
 		return
 	}
 	p := &t.parts[0]
-	took, told := p.Took(), make(chan struct{})
+	took, ended, told := p.Took(), time.Now(), make(chan struct{})
 	t.frontEnd.Go(func() {
 		defer close(told)
 		defer p.Group.Abandon()
@@ -325,7 +325,7 @@ func (t *Ticket) compiled(o Outcome) {
 				return nil
 			}
 			made := o.Made(p.Group.Job().Recipe)
-			made.Took = took
+			made.Took, made.Ended = took, ended
 			p.Group.Built(made)
 			return nil
 		})

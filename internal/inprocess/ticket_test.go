@@ -46,9 +46,11 @@ func begin(t *testing.T, g *Instance, h oneDevice, source string) *Ticket {
 	}
 	s := g.Cache.Engine().Session(h, engine.SessionOptions{Share: true})
 	m := g.FrontEnd("test").Ticket(s, engine.Request{Image: engine.NewImage(image)}, nil)
-	m.Serve = func(*store.Artifact) (front.Message, error) { return nil, nil }
+	m.Serve = serveNothing
 	return m
 }
+
+func serveNothing(*store.Artifact) (front.Message, error) { return nil, nil }
 
 func wantStep(t *testing.T, m *Ticket, want front.Action) {
 	t.Helper()

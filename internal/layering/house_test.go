@@ -318,10 +318,11 @@ var runtimes = []runtime{
 // about drivers; docs/decisions/139-runtimes-are-named.md says why.
 var facts = []string{
 	"capi/kernstash.h", "capi/front/device.c", "capi/stub", // C's public API has a function for devices of OpenCL
-	"key/recipe.go",              // what is canonical in the options of an API; part of each key
-	"internal/drivers",           // files and variables of drivers, by name
-	"gpu/levelzero/tool",         // Debian's package of the driver has the other runtime's name
-	"gpu/opencl/internal/driver", // NVIDIA's driver finishes with the assembler of the other runtime
+	"key/recipe.go",                          // what is canonical in the options of an API; part of each key
+	"internal/drivers",                       // files and variables of drivers, by name
+	"cmd/kernstash/internal/caches/rules.go", // where drivers and frameworks keep their own caches
+	"gpu/levelzero/tool",                     // Debian's package of the driver has the other runtime's name
+	"gpu/opencl/internal/driver",             // NVIDIA's driver finishes with the assembler of the other runtime
 }
 
 // places returns the product files outside of a runtime's own folders, and of facts, whose

@@ -62,7 +62,9 @@ type Event struct {
 	Nearest string  `json:"nearest,omitzero"` // of Compiled: what differs from the nearest entry
 
 	Observed Observed      `json:"observed,omitzero"` // in mode observe
-	Spent    time.Duration `json:"-"`                 // on this request: compiling, or looking up and loading
+	Ended    time.Time     `json:"ended,omitzero"`    // zero in Write: now
+	Waited   time.Duration `json:"-"`                 // before Spent, for somebody else who compiled it
+	Spent    time.Duration `json:"-"`                 // on this request, until Ended: compiling, or looking up and loading
 	Saved    time.Duration `json:"-"`                 // recorded cost of the build less Spent; 0 if compiled, below if it was found before
 	Bytes    int64         `json:"bytes,omitzero"`    // of the artifact
 	Layer    string        `json:"layer,omitzero"`    // of Disk: the read-only layer that had it, a directory, or the remote, a name
@@ -81,13 +83,14 @@ const (
 // line is an event as it is written, with times in milliseconds.
 type line struct {
 	*Event
-	SpentMS float64 `json:"spent_ms,omitzero"`
-	SavedMS float64 `json:"saved_ms,omitzero"`
+	WaitedMS float64 `json:"waiting_ms,omitzero"`
+	SpentMS  float64 `json:"spent_ms,omitzero"`
+	SavedMS  float64 `json:"saved_ms,omitzero"`
 }
 
 // encode returns the event as a line with its line feed.
 func encode(e Event) []byte {
-	l := line{SpentMS: millis(e.Spent), SavedMS: millis(e.Saved)}
+	l := line{WaitedMS: millis(e.Waited), SpentMS: millis(e.Spent), SavedMS: millis(e.Saved)}
 	for n := maxText; ; n /= 2 {
 		short := e
 		for _, text := range []*string{&short.FrontEnd, &short.Exe, &short.Key, &short.Reason, &short.Nearest, &short.Layer} {
@@ -108,6 +111,7 @@ func decode(b []byte) (e Event, ok bool) {
 		return Event{}, false
 	}
 	e.Spent, e.Saved, e.Bytes = duration(l.SpentMS), duration(l.SavedMS), max(e.Bytes, 0)
+	e.Ended, e.Waited = e.Ended.UTC(), max(duration(l.WaitedMS), 0)
 	outcomes := []Outcome{Memory, Disk, Compiled, Passed, Failed}
 	known := slices.Contains([]Kind{Loaded, Out, Job}, e.Kind) || e.Kind == Asked && slices.Contains(outcomes, e.Outcome)
 	return e, known && e.PID > 0

@@ -43,6 +43,9 @@ type Summary struct {
 	Programs []Program `json:"requests"`                // what was asked for, each once, in order; at most some thousands
 	More     int       `json:"requests_more,omitempty"` // programs beyond that
 
+	Timeline  []Span `json:"timeline"`                // requests that took time, as they ended; at most some thousands
+	MoreTimes int    `json:"timeline_more,omitempty"` // requests beyond that
+
 	Garbage int  `json:"lines_not_understood,omitempty"` // lines that are no event
 	Cut     bool `json:"report_incomplete,omitempty"`    // the file was full, or too large to read: there was more
 }
@@ -104,7 +107,7 @@ func read(r io.Reader, most int64) (*Summary, error) {
 	limited := &io.LimitedReader{R: r, N: most}
 	b := bufio.NewReaderSize(limited, MaxLine)
 	s := &summer{
-		Summary:   Summary{Programs: []Program{}},
+		Summary:   Summary{Programs: []Program{}, Timeline: []Span{}},
 		processes: make(map[int]bool), frontEnds: make(map[string]int), out: make(map[string]int),
 		compiles: make(map[string]int), passes: make(map[string]int), failures: make(map[string]int),
 		layers:   make(map[string]int),
@@ -221,6 +224,7 @@ func (s *summer) asked(e Event) {
 		s.Different++
 	}
 	s.program(e)
+	s.span(e)
 	s.use(e)
 }
 

@@ -18,6 +18,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/kernstash/kernstash/internal/elevated"
 	"github.com/kernstash/kernstash/internal/writesignal"
@@ -66,6 +67,9 @@ func (l *Log) Write(e Event) error {
 	}
 	if e.PID == 0 {
 		e.PID = os.Getpid()
+	}
+	if e.Ended.IsZero() {
+		e.Ended = time.Now().UTC()
 	}
 	b := encode(e)
 	f, err := openAppend(l.path)

@@ -187,3 +187,13 @@ func TestCopy(t *testing.T) {
 		t.Errorf("%+v, %v", s, err)
 	}
 }
+
+func open(t *testing.T, path string) *os.File {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { f.Close() })
+	return f
+}

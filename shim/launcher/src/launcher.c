@@ -27,7 +27,7 @@
 extern const Elf64_Ehdr __ehdr_start; /* of this program */
 static char **original;               /* the environment as it was */
 static char layer[PATH_MAX], preload[PATH_MAX], whole[PATH_MAX], in[4][PATH_MAX], file[2 * PATH_MAX], line[8 * PATH_MAX];
-static bool quiet, odd, bears, switched; /* odd: why nothing was asked is not plain; bears: the command can be preloaded into; switched: JAX's cache is on */
+static bool quiet, odd, bears, switched, strict; /* odd: why nothing was asked is not plain; bears: the command can be preloaded into; switched: JAX's cache is on; strict: the report decides how a run ends */
 static int memory = -1, failed; /* the report; why the command does not start, an errno */
 static sigset_t every, before;
 static void (*children)(int);
@@ -128,8 +128,8 @@ static void become(const char *program, char **argv)
 	failed = errno;
 }
 
-/* Has the whole command take a step, with what was there before the run. It has no standard error: Go says much where limits do not let it start. */
-static bool ask(char *step, char **argv, int input, int output)
+/* Has the whole command take a step, with what was there before the run, and returns its exit status; -1: there is none. It has no standard error: Go says much where limits do not let it start. */
+static int ask(char *step, char **argv, int input, int output)
 {
 	int status = -1, null = -1;
 	pid_t pid = *whole == 0 || output < 0 ? -1 : fork();
@@ -140,7 +140,7 @@ static bool ask(char *step, char **argv, int input, int output)
 		unsetenv("LD_PRELOAD"), unsetenv("LD_AUDIT"), unsetenv(LAYERS);
 		become(whole, argv), _exit(1);
 	}
-	return pid > 0 && waitpid(pid, &status, 0) == pid && status == 0;
+	return pid > 0 && waitpid(pid, &status, 0) == pid && WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 static int new_memory(const char *name) { return fcntl(memfd_create(name, MFD_CLOEXEC), F_DUPFD_CLOEXEC, 3); }
@@ -150,8 +150,8 @@ static int prepare(char **argv)
 {
 	static char answer[1 << 18];
 	int fd = new_memory("kernstash-prepare");
-	ssize_t n = ask("run-prepare", argv, -1, fd) ? pread(fd, answer, sizeof(answer) - 1, 0) : 0;
-	quiet = n > 0 ? strchr(answer, 'q') != NULL : quiet;
+	ssize_t n = ask("run-prepare", argv, -1, fd) == 0 ? pread(fd, answer, sizeof(answer) - 1, 0) : 0;
+	quiet = n > 0 ? strchr(answer, 'q') != NULL : quiet, strict = strchr(answer, 's') != NULL;
 	for (char *at = answer; (at += strlen(at) + 1) < answer + n;)
 		strncmp(at, "warning: ", 9) == 0 ? SAY("%s\n", at) : bring(at);
 	return atoi(answer);
@@ -232,19 +232,19 @@ int main(int argc, char **argv)
 		}
 	}
 	if (child < 0) /* nothing is to be said, or there is no room for two */
-		become(*starts, starts);
+		strict ? (SAY("run: there can be no report: %s\n", strerror(errno)), exit(125)) : become(*starts, starts);
 	if (failed != 0)
 		return SAY("run: %s: %s\n", *command, strerror(failed)), failed == ENOENT ? 127 : 126;
-	int status = wait_for(child), sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+	int status = wait_for(child), sig = WIFSIGNALED(status) ? WTERMSIG(status) : 0, said = 0;
 	clock_gettime(CLOCK_MONOTONIC, &end);
 	memcpy(words + 2, argv, (size_t)argc * sizeof(*words)); /* the flags begin at argv[2] */
 	if (begins == 0 && !odd && pread(memory, line, 1, 0) == 0)
 		SAY("nothing was asked of the cache: the layer was not loaded: %s made no " LAYER_RUNTIME " program, nor did what it started; "
 			"and no other compiler that the cache serves was called\n%s", *command, switched ? "  switched on, of frameworks' own caches: jax\n" : "");
 	else if (asprintf(&words[2], "%d", status) < 0 || asprintf(&words[3], "%lld", (end.tv_sec - begun.tv_sec) * 1000000000LL +
-		end.tv_nsec - begun.tv_nsec) < 0 || !ask("run-report", words, memory, 2))
-		SAY("no report: %s did not run\n", *whole == 0 ? "kernstash-full" : whole);
+		end.tv_nsec - begun.tv_nsec) < 0 || ((said = ask("run-report", words, memory, 2)) != 0 && said != 3))
+		SAY("no report: %s did not run\n", *whole == 0 ? "kernstash-full" : whole), said = 125;
 	if (sigdelset(&every, sig), sig != 0) /* the command has left a core, where one is wanted */
 		prctl(PR_SET_DUMPABLE, 0, 0, 0, 0), signal(sig, SIG_DFL), raise(sig), sigprocmask(SIG_SETMASK, &every, NULL);
-	return sig != 0 ? 128 + sig : WEXITSTATUS(status);
+	return sig != 0 ? 128 + sig : strict && WEXITSTATUS(status) == 0 ? said : WEXITSTATUS(status);
 }

@@ -4,12 +4,12 @@ import (
 	"cmp"
 	"fmt"
 	"os"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash/bundle"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/caches"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/frameworks"
 	"github.com/kernstash/kernstash/internal/pattern"
@@ -56,7 +56,7 @@ func ofTool(name, dir, root string) bundle.Harvest {
 	case "cupy":
 		place, standard = "CUPY_CACHE_DIR", filepath.Join(home, ".cupy", "kernel_cache")
 	case "inductor":
-		place, standard = "TORCHINDUCTOR_CACHE_DIR", filepath.Join(temporary(), "torchinductor_"+unusual().ReplaceAllString(userName(), "_"))
+		place, standard = "TORCHINDUCTOR_CACHE_DIR", caches.Inductor()
 	case "jax":
 		place, standard = "JAX_COMPILATION_CACHE_DIR", frameworks.Dir(root, "jax")
 		for _, v := range frameworks.Switches("jax") {
@@ -76,20 +76,4 @@ func ofTool(name, dir, root string) bundle.Harvest {
 		h.From = cmp.Or(dir, os.Getenv(place), standard)
 	}
 	return h
-}
-
-// unusual are the characters that Inductor replaces in the names of users.
-var unusual = pattern.Lazy(`[\\/:*?"<>|]`)
-
-// temporary and userName are what Python's tempfile and getpass say.
-func temporary() string {
-	return cmp.Or(os.Getenv("TMPDIR"), os.Getenv("TEMP"), os.Getenv("TMP"), "/tmp")
-}
-
-func userName() string {
-	name := cmp.Or(os.Getenv("LOGNAME"), os.Getenv("USER"), os.Getenv("LNAME"), os.Getenv("USERNAME"))
-	if u, err := user.Current(); name == "" && err == nil {
-		name = u.Username
-	}
-	return name
 }

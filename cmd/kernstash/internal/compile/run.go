@@ -61,6 +61,9 @@ func serve(o kernstash.Options, program string, args []string) (status int, by s
 	if s, _ := settings.Load(settings.Inputs{ConfigFile: o.ConfigFile, Flags: o.Flags, Lenient: true}); !s.Compilers {
 		return 0, 0, false
 	}
+	if isQuestion(args[1:]) {
+		return 0, 0, false // which is no compile, and asks nothing of the cache
+	}
 	begun := time.Now()
 	e := runlog.Event{Kind: runlog.Asked, Label: filepath.Base(args[0]), FrontEnd: "compiler", Exe: program}
 	log := runlog.FromEnvironment(nil)
@@ -80,6 +83,11 @@ func serve(o kernstash.Options, program string, args []string) (status int, by s
 	}
 	_ = log.Write(e)
 	return r.status, r.by, r.ran || err == nil
+}
+
+// isQuestion reports whether a compiler is only asked about itself.
+func isQuestion(args []string) bool {
+	return len(args) == 1 && slices.Contains([]string{"--version", "-V", "--help", "-h"}, args[0])
 }
 
 // serve asks the cache. Unless the compiler ran, nothing was written where there is an error.

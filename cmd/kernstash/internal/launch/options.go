@@ -33,6 +33,9 @@ type Options struct {
 	Quiet  bool
 	Report bool   // in full
 	File   string // gets all of the report, as JSON
+	Trace  string // gets where the time went, as other tools read it
+
+	ExpectWarm bool // who compiled is told so by the exit status
 }
 
 // BindSettings adds the flags that choose what the cache does.
@@ -62,6 +65,8 @@ func (o *Options) BindRun(fs *pflag.FlagSet) {
 	fs.BoolVarP(&o.Quiet, "quiet", "q", false, "say nothing in the end")
 	fs.BoolVar(&o.Report, "report", false, "say in full what was asked for")
 	fs.StringVar(&o.File, "report-file", "", "write the whole report into `FILE`, as JSON")
+	fs.StringVar(&o.Trace, "trace", "", "write where the time went into `FILE`, for Perfetto, chrome://tracing and speedscope")
+	fs.BoolVar(&o.ExpectWarm, "expect-warm", false, "exit with 3 where anything was compiled, or nothing was asked of the cache")
 }
 
 // Chosen returns the settings that the flags choose, a settings file that they name included, in
@@ -140,4 +145,4 @@ func CheckFlags(fs *pflag.FlagSet) (err error) {
 }
 
 // nonempty are the flags that want a text: clear --dir "$UNSET" must not clear the user's cache.
-var nonempty = []string{"dir", "config", "max-size", "max-age", "report-file", "bundle", "keys", "as", "app", "prefetch"}
+var nonempty = []string{"dir", "config", "max-size", "max-age", "report-file", "trace", "bundle", "keys", "as", "app", "prefetch"}

@@ -159,10 +159,12 @@ func inWords(text string) string {
 
 // Outcome is a run that has ended: what --json and --report-file write, and people are told of.
 type Outcome struct {
-	Command []string `json:"command"`
-	Status  int      `json:"exit_status"`      // as shells give it
-	Signal  string   `json:"signal,omitempty"` // that the command died by
-	Millis  float64  `json:"elapsed_ms"`
+	Command []string  `json:"command"`
+	Status  int       `json:"exit_status"`      // as shells give it
+	Signal  string    `json:"signal,omitempty"` // that the command died by
+	Millis  float64   `json:"elapsed_ms"`
+	Begun   time.Time `json:"begun"`
+	Cold    string    `json:"cold,omitempty"` // why it was not warm, where that was expected
 
 	Inject   string `json:"inject"`            // auto, layer, preload, or none
 	Layer    string `json:"layer,omitempty"`   // the file

@@ -16,6 +16,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/bundles"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/timeline"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/volume"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/runlog"
@@ -112,19 +113,27 @@ func (r *runner) enter() {
 	}
 }
 
-// create makes the file that gets the report, or empties it.
+// create makes the files that get the report and the trace, or empties them.
 func (o *Options) create() error {
-	switch o.File {
-	case "":
-		return nil
-	case "-":
+	if o.File == "-" {
 		return cli.Usagef("--report-file -: want a file, as standard output is the command's; --json writes to standard error")
 	}
-	if err := os.WriteFile(o.File, nil, 0o666); err != nil {
-		return failed(err)
+	if o.Trace == "-" {
+		return cli.Usagef("--trace -: want a file, as standard output is the command's")
+	}
+	for _, file := range []string{o.File, o.Trace} {
+		if file == "" {
+			continue
+		}
+		if err := os.WriteFile(file, nil, 0o666); err != nil {
+			return failed(err)
+		}
 	}
 	return nil
 }
+
+// silent reports whether nothing is to be said in the end, nor done.
+func (o *Options) silent() bool { return o.Quiet && o.File == "" && o.Trace == "" && !o.ExpectWarm }
 
 // say writes what is to be said. The command does not wait for somebody to read it, nor do we
 // for long, and a pipe that nobody reads does not end us.
@@ -144,25 +153,19 @@ func say(to *os.File, text string) {
 }
 
 // tell says how the run ended. report is what the processes under it
-// appended. Whatever happens here, the process ends as the command did.
-func (r *runner) tell(report io.ReadSeeker, to *os.File, end syscall.WaitStatus, took time.Duration) {
+// appended. Whatever happens here, the process ends as the command did, but that one that ended
+// well ends with a status of ours where it is not what was expected.
+func (r *runner) tell(report io.ReadSeeker, to *os.File, end syscall.WaitStatus, begun time.Time, took time.Duration) (status int) {
 	defer func() {
 		if v := recover(); v != nil {
 			say(to, fmt.Sprintf("kernstash: no report: %v\n", v))
+			status = r.expected(statusNone)
 		}
 	}()
-	r.note(report, end, took)
+	r.note(report, end, begun, took)
 	out := &r.outcome
-	if r.options.File != "" {
-		var b bytes.Buffer
-		err := terminal.EncodeJSON(&b, out, "  ")
-		if err == nil {
-			err = os.WriteFile(r.options.File, b.Bytes(), 0o666)
-		}
-		if err != nil {
-			say(to, fmt.Sprintf("kernstash: %s\n", human.Printable(err.Error(), false)))
-		}
-	}
+	r.write(to, r.options.File, func(w io.Writer) error { return terminal.EncodeJSON(w, out, "  ") })
+	r.write(to, r.options.Trace, func(w io.Writer) error { return timeline.Write(w, out.Run()) })
 	var b bytes.Buffer
 	switch {
 	case r.options.Quiet:
@@ -171,15 +174,37 @@ func (r *runner) tell(report io.ReadSeeker, to *os.File, end syscall.WaitStatus,
 	case !r.warned:
 		out.write(&b, r.options.Report, terminal.Of(to).Lines)
 	}
+	if out.Cold != "" && !r.options.Quiet && !r.options.JSON {
+		out.writeCold(&b, terminal.Of(to).Lines)
+	}
 	say(to, b.String())
 	r.startWorker()
 	r.trim()
+	if out.Cold != "" {
+		return r.expected(statusCold)
+	}
+	return 0
+}
+
+// write writes one of the files that the options name, "" for none.
+func (r *runner) write(to *os.File, file string, content func(io.Writer) error) {
+	if file == "" {
+		return
+	}
+	var b bytes.Buffer
+	err := content(&b)
+	if err == nil {
+		err = os.WriteFile(file, b.Bytes(), 0o666)
+	}
+	if err != nil {
+		say(to, fmt.Sprintf("kernstash: %s\n", human.Printable(err.Error(), false)))
+	}
 }
 
 // note fills in the outcome.
-func (r *runner) note(report io.ReadSeeker, end syscall.WaitStatus, took time.Duration) {
+func (r *runner) note(report io.ReadSeeker, end syscall.WaitStatus, begun time.Time, took time.Duration) {
 	out := &r.outcome
-	out.Status, out.Millis = statusOf(end), human.Millis(took)
+	out.Status, out.Millis, out.Begun = statusOf(end), human.Millis(took), begun.UTC()
 	if end.Signaled() {
 		out.Signal = end.Signal().String()
 	}
@@ -193,6 +218,9 @@ func (r *runner) note(report io.ReadSeeker, end syscall.WaitStatus, took time.Du
 	r.lookAtBundle()
 	if out.Note == "" {
 		out.Note = out.why(r.target)
+	}
+	if r.options.ExpectWarm {
+		out.Cold = out.cold()
 	}
 }
 

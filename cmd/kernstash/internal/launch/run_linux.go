@@ -49,11 +49,14 @@ func Run(o *Options, command []string) error {
 	}
 	env := r.env.with(r.variables)
 	path, args := r.starts(env, command)
-	if o.Quiet && o.File == "" {
+	if o.silent() {
 		r.trim()
 		return execute(path, args, env)
 	}
 	fd, err := unix.MemfdCreate(runlog.MemoryName, unix.MFD_CLOEXEC) // what the processes under the run append to
+	if err != nil && o.ExpectWarm {
+		return failed(fmt.Errorf("there can be no report: %w", err))
+	}
 	if err != nil {
 		say(os.Stderr, fmt.Sprintf("kernstash: warning: there will be no report: %s\n", human.Printable(err.Error(), false)))
 		return execute(path, args, env)
@@ -65,8 +68,8 @@ func Run(o *Options, command []string) error {
 	if err != nil {
 		return cannotStart(fmt.Errorf("%s: %w", command[0], err))
 	}
-	r.tell(report, os.Stderr, end, time.Since(begun))
-	os.Exit(statusOf(end))
+	status := r.tell(report, os.Stderr, end, begun, time.Since(begun))
+	os.Exit(cmp.Or(statusOf(end), status))
 	return nil
 }
 
@@ -90,7 +93,7 @@ func Watch(o *Options, command, more []string, out *os.File) (*Outcome, []string
 	if err != nil {
 		return nil, nil, cannotStart(fmt.Errorf("%s: %w", command[0], err))
 	}
-	r.note(report, end, time.Since(begun))
+	r.note(report, end, begun, time.Since(begun))
 	return &r.outcome, r.warnings, nil
 }
 
@@ -192,7 +195,8 @@ func parse(args []string) (o *Options, begins int, err error) {
 }
 
 // prepareStep writes what the launcher is to do, each text with a NUL behind it: where the
-// command begins, with a letter where nothing is to be said in the end; then warnings, and
+// command begins, with a letter where nothing is to be said in the end, or the report decides how
+// the run ends; then warnings, and
 // variables. It does nothing where the whole command has to say what is wrong.
 func prepareStep(args []string) int {
 	o, begins, err := parse(args)
@@ -206,7 +210,10 @@ func prepareStep(args []string) int {
 	r.prefetch()
 	r.enterFrameworks()
 	how := ""
-	if o.Quiet && o.File == "" {
+	switch {
+	case o.ExpectWarm:
+		how = "s" // the status of run-report counts
+	case o.silent():
 		how = "q" // nothing is to be said in the end
 		r.trim()
 	}
@@ -244,8 +251,20 @@ func reportStep(args []string) int {
 	}
 	r.ended = true
 	r.enterFrameworks()
-	r.tell(os.Stdin, os.Stdout, syscall.WaitStatus(status), time.Duration(took))
-	return 0
+	length := time.Duration(took)
+	return r.tell(os.Stdin, os.Stdout, syscall.WaitStatus(status), begunAt(os.Stdin, length), length)
+}
+
+// begunAt returns when a run that has just ended began: the memory of its report was made just before.
+func begunAt(report *os.File, took time.Duration) time.Time {
+	begun := time.Now().Add(-took)
+	var st unix.Statx_t
+	err := unix.Statx(int(report.Fd()), "", unix.AT_EMPTY_PATH, unix.STATX_BTIME, &st)
+	at := time.Unix(st.Btime.Sec, int64(st.Btime.Nsec))
+	if err == nil && st.Mask&unix.STATX_BTIME != 0 && begun.Sub(at).Abs() < time.Minute {
+		return at
+	}
+	return begun // and later by what it took to ask
 }
 
 // setID says whether a file runs with rights that its user has not: the kernel

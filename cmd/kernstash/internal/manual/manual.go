@@ -41,6 +41,9 @@ func page(c *cobra.Command, date time.Time) []byte {
 	fmt.Fprintf(&b, ".nh\n.SH NAME\n%s \\- %s\n", escape(name(c)), escape(c.Short))
 	fmt.Fprintf(&b, ".SH SYNOPSIS\n\\fB%s\\fP\n.SH DESCRIPTION\n", escape(c.UseLine()))
 	writeText(&b, c.Long)
+	if len(c.Aliases) > 0 {
+		fmt.Fprintf(&b, ".SH OTHER NAMES\n%s\n", escape(strings.Join(c.Aliases, ", ")))
+	}
 	writeFlags(&b, "OPTIONS", c.NonInheritedFlags())
 	writeFlags(&b, "OPTIONS OF ALL COMMANDS", c.InheritedFlags())
 	if c.Example != "" {
