@@ -39,7 +39,7 @@ func (s *Store) find(ctx context.Context, k *key.Key, first bool) (e *store.Entr
 func (s *Store) get(r *rootdir.Root, k *key.Key, first bool) (*store.Entry, error) {
 	names := s.at.Names(*k)
 	path := names.File(rootdir.BinName(0))
-	e, err := s.getFile(r.Dir, path, names.File(rootdir.SrcName(0)), k, first)
+	e, err := s.getFile(r.Dir, path, k, first)
 	if err == nil {
 		return e, nil
 	}
@@ -57,7 +57,7 @@ func (s *Store) get(r *rootdir.Root, k *key.Key, first bool) (*store.Entry, erro
 		if n == 0 {
 			continue
 		}
-		e, err := s.getFile(leaf, rootdir.BinName(n), rootdir.SrcName(n), k, first)
+		e, err := s.getFile(leaf, rootdir.BinName(n), k, first)
 		if err == nil {
 			return e, nil
 		}
@@ -66,7 +66,7 @@ func (s *Store) get(r *rootdir.Root, k *key.Key, first bool) (*store.Entry, erro
 	return nil, before
 }
 
-func (s *Store) getFile(d safefs.Dir, path, src string, k *key.Key, first bool) (*store.Entry, error) {
+func (s *Store) getFile(d safefs.Dir, path string, k *key.Key, first bool) (*store.Entry, error) {
 	f, info, err := s.at.OpenBin(d, path)
 	if err != nil {
 		return nil, err
@@ -85,7 +85,7 @@ func (s *Store) getFile(d safefs.Dir, path, src string, k *key.Key, first bool) 
 		}
 		return nil, err
 	}
-	if err := s.vet(d, src, *k, f, info); err != nil {
+	if err := s.vet(d, path, *k, f, info); err != nil {
 		return nil, err
 	}
 	s.recordUse(f, info)

@@ -17,13 +17,12 @@ import (
 // [ReadEntry]: here only its header is looked at. The caller closes it. Of keys whose names
 // collide it finds one only; Get finds all. Errors are those of Get.
 func (s *Store) Open(ctx context.Context, k key.Key) (f safefs.File, size int64, err error) {
-	names := s.at.Names(k)
-	path := names.File(rootdir.BinName(0))
+	path := s.at.Names(k).File(rootdir.BinName(0))
 	err = s.at.Look(ctx, func(r *rootdir.Root) error {
 		opened, info, err := s.at.OpenBin(r.Dir, path)
 		if err == nil {
 			if err = rootdir.CheckHeader(opened, info, &k); err == nil {
-				err = s.vet(r.Dir, names.File(rootdir.SrcName(0)), k, opened, info)
+				err = s.vet(r.Dir, path, k, opened, info)
 			}
 			if err != nil {
 				opened.Close()

@@ -41,12 +41,12 @@ func (s *Store) Seal(ctx context.Context, k key.Key) (head []byte, err error) {
 	return head, rootdir.Miss(err)
 }
 
-// vet returns nil where the entry of a file that is open may be handed out. Its .src is at a path in d.
-func (s *Store) vet(d safefs.Dir, src string, k key.Key, bin safefs.File, info safefs.Info) error {
+// vet returns nil where the entry of a file that is open, at a path in d, may be handed out.
+func (s *Store) vet(d safefs.Dir, path string, k key.Key, bin safefs.File, info safefs.Info) error {
 	if s.o.Vetter == nil {
 		return nil
 	}
-	seal, err := s.at.ReadSeal(d, src) // without one it is asked all the same: none may be needed
+	seal, err := s.at.ReadSeal(d, rootdir.SrcOf(path)) // without one it is asked all the same: none may be needed
 	if err != nil && !errors.Is(err, fs.ErrNotExist) && !rootdir.Damaged(err) {
 		return err
 	}
@@ -70,7 +70,7 @@ func (s *Store) vetFile(leaf safefs.Dir, n uint32, k key.Key) error {
 		return err
 	}
 	defer f.Close()
-	return s.vet(leaf, rootdir.SrcName(n), k, f, info)
+	return s.vet(leaf, rootdir.BinName(n), k, f, info)
 }
 
 // vetEntry is vet of what is about to be put.

@@ -219,6 +219,9 @@ func LeafPrefix(l LeafNames, levels int) string { return strings.Join(l[:levels]
 func BinName(n uint32) string { return strconv.FormatUint(uint64(n), 10) + binSuffix }
 func SrcName(n uint32) string { return strconv.FormatUint(uint64(n), 10) + srcSuffix }
 
+// SrcOf returns the path of the recipe of the entry at a path.
+func SrcOf(bin string) string { return strings.TrimSuffix(bin, binSuffix) + srcSuffix }
+
 // parseName reads "<n>.bin" or "<n>.src". Other names are not ours.
 func parseName(name string) (n uint32, suffix string, ok bool) {
 	digits, _, _ := strings.Cut(name, ".")
