@@ -62,7 +62,7 @@ be writing there. 'kernstash bundle restore' unpacks them.` +
 		},
 	}
 	filterFlag(cmd, &o.Filters)
-	cmd.Flags().StringVar(&o.App, "app", "", "what this application used")
+	appFlag(a, cmd, &o.App, "what this application used")
 	cmd.Flags().BoolVar(&o.WithoutSource, "without-source", false, "leave out what the entries were built from")
 	cmd.Flags().StringSliceVar(&o.Harvest, "harvest", nil, "caches of other tools: "+strings.Join(bundles.Tools, ", ")+", or NAME=DIR")
 	cmd.Flags().StringVar(&o.Sign, "sign", "", "file with the private key that signs it")

@@ -48,7 +48,7 @@ cannot hit, because it is damaged or of another version, is marked with why.` +
 	}
 	cmd.Flags().BoolVarP(&o.Long, "long", "l", false, "show device, applications, times and place as well")
 	cmd.Flags().StringVar(&o.Sort, "sort", "", "order: "+strings.Join(entries.Orders, ", ")+"; the most, and the oldest, first")
-	cmd.Flags().StringVar(&o.App, "app", "", "what this application used")
+	appFlag(a, cmd, &o.App, "what this application used")
 	completeFlag(cmd, "sort", entries.Orders)
 	return cmd
 }

@@ -7,8 +7,17 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/ledger"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/why"
 )
+
+// appFlag is the flag that names an application, of those that are known.
+func appFlag(a *cli.App, cmd *cobra.Command, app *string, usage string) {
+	cmd.Flags().StringVar(app, "app", "", usage)
+	_ = cmd.RegisterFlagCompletionFunc("app", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+		return ledger.Names(cmd.Context(), a), cobra.ShellCompDirectiveNoFileComp
+	})
+}
 
 func whyCommand(a *cli.App) *cobra.Command {
 	var o why.Options
@@ -37,7 +46,7 @@ misses of 30 days are kept. 'kernstash forget' erases them.` +
 		RunE:              a.OnCache(func(ctx context.Context, c cli.Cache) error { return why.Print(ctx, c, o) }),
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	cmd.Flags().StringVar(&o.App, "app", "", "what this application missed")
+	appFlag(a, cmd, &o.App, "what this application missed")
 	cmd.Flags().BoolVar(&o.All, "all", false, "print all of them")
 	return cmd
 }
@@ -58,7 +67,7 @@ On a terminal it asks first; elsewhere it wants --yes.` +
   kernstash forget --app train.py`,
 		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return why.Forget(ctx, c, app, yes) }),
 	}
-	cmd.Flags().StringVar(&app, "app", "", "of this application alone")
+	appFlag(a, cmd, &app, "of this application alone")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	return cmd
 }

@@ -57,7 +57,7 @@ func Name(exe string, args []string) string {
 	name := strings.TrimSuffix(strings.TrimSuffix(filepath.Base(exe), " (deleted)"), ".exe")
 	for _, in := range interpreters {
 		version, is := strings.CutPrefix(name, in.name)
-		if is && strings.Trim(version, "0123456789.tdjit-") == "" && len(args) > 1 {
+		if is && strings.Trim(version, "0123456789.tdji-") == "" && len(args) > 1 {
 			if script := in.script(args[1:]); script != "" {
 				name = script
 			}

@@ -265,6 +265,22 @@ func Keys(ctx context.Context, c cli.Cache, app string) ([]key.Key, error) {
 	return keys, errors.Join(err, ctx.Err())
 }
 
+// Names returns the names of applications that are known to have used something, for completion.
+func Names(ctx context.Context, a *cli.App) []string {
+	c, err := a.OpenCache()
+	if err != nil {
+		return nil
+	}
+	defer c.Disk.Close()
+	l, err := Open(ctx, c)
+	if err != nil {
+		return nil
+	}
+	defer l.Close()
+	names, _ := l.Applications()
+	return names
+}
+
 func unmarshal(b []byte, v any) error {
 	if err := json.Unmarshal(b, v); err != nil {
 		return fmt.Errorf("%w: %w", errBroken, err)

@@ -41,7 +41,6 @@ type missed struct {
 	Nearest string    `json:"nearest,omitempty"` // what the nearest entry differs in
 	Was     string    `json:"was,omitempty"`     // evicted, damaged, never seen, …
 	Gone    time.Time `json:"gone,omitzero"`     // when it was evicted, or removed
-	why     string
 }
 
 // Print prints misses, those that cost most first.
