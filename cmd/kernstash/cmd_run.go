@@ -47,6 +47,11 @@ is compiled once for all processes. It sets TRITON_CACHE_MANAGER and adds a
 directory to PYTHONPATH. It is not on by itself, as Triton fails in a Python that
 ignores PYTHONPATH (python3 -I).
 
+With --prefetch what the application is known to use ('remote push --as') is fetched
+while the command starts: by the agent of the node, or from the remotes into the cache.
+The command waits for nothing. Without NAME the application is called as the command's
+file, or as the script or the module that an interpreter runs.
+
 With --observe nothing is served, so nothing can go wrong: what would have been
 found is counted, everything is compiled, and the results are compared.
 
@@ -59,6 +64,7 @@ EXIT STATUS
 		Example: `  kernstash run -- clinfo
   kernstash run --report -- hashcat -b -m 0
   kernstash run --triton -- python3 train.py
+  kernstash run --prefetch -- python3 train.py
   kernstash run --observe --report-file canary.json -- ./solver input.dat
   kernstash run --no-cache -- ./solver input.dat`,
 		Args: wants(1, math.MaxInt, "run: which command?"),
