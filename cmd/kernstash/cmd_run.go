@@ -47,6 +47,11 @@ is compiled once for all processes. It sets TRITON_CACHE_MANAGER and adds a
 directory to PYTHONPATH. It is not on by itself, as Triton fails in a Python that
 ignores PYTHONPATH (python3 -I).
 
+With --prefetch what the application is known to use ('remote push --as') is fetched
+while the command starts: by the agent of the node, or from the remotes into the cache.
+The command waits for nothing. Without NAME the application is called as the command's
+file, or as the script or the module that an interpreter runs.
+
 With --expect-warm, for CI, a command that ended well ends with 3, and a list, where
 anything was compiled or nothing was asked of the cache. --trace writes when what was
 compiled, loaded and waited for; 'kernstash report' says it in words.
@@ -64,6 +69,7 @@ EXIT STATUS
 		Example: `  kernstash run -- clinfo
   kernstash run --report -- hashcat -b -m 0
   kernstash run --triton -- python3 train.py
+  kernstash run --prefetch -- python3 train.py
   kernstash run --observe --report-file canary.json -- ./solver input.dat
   kernstash run --expect-warm -- ./solver input.dat
   kernstash run --trace start.json -- ./solver input.dat

@@ -21,7 +21,10 @@ import (
 	"github.com/kernstash/kernstash/trust"
 )
 
-// known is an application in an engine: 50 entries, a manifest, and a key that the engine has not.
+// uses is how many entries the application of the tests uses.
+const uses = 80
+
+// known is an application in an engine: its entries, a manifest, and a key that the engine has not.
 type known struct {
 	m         *remotetest.Memory
 	trips     atomic.Int64 // calls of the engine
@@ -42,7 +45,7 @@ func newKnown(t *testing.T, o remote.Options) *known {
 	}}
 	s := remote.New(oneByOne{k.m}, o) // so there is a pack
 	var sums []key.Digest
-	for i := range 50 {
+	for i := range uses {
 		e := storetest.New(t, strconv.Itoa(i), 500)
 		if _, err := s.Put(t.Context(), e); err != nil {
 			t.Fatal(err)
@@ -55,7 +58,7 @@ func newKnown(t *testing.T, o remote.Options) *known {
 		t.Fatal(err)
 	}
 	absent := storetest.New(t, "absent", 1).Key
-	if put, err := s.PutApp(t.Context(), "app", append(sums, absent.Sum), k.manifests); err != nil || put.Listed != 50 || put.Absent != 1 || put.Manifests != 1 {
+	if put, err := s.PutApp(t.Context(), "app", append(sums, absent.Sum), k.manifests); err != nil || put.Listed != uses || put.Absent != 1 || put.Manifests != 1 {
 		t.Fatalf("%+v, %v", put, err)
 	}
 	k.trips.Store(0)
@@ -88,27 +91,27 @@ func TestPrefetch(t *testing.T) {
 			o     remote.Objects
 			trips int64
 		}{
-			"a pipeline": {k.m, 1 + 1 + 50 + 1 + 1}, // the list; a round trip of all entries, and one of the manifest, each of which counts, too
+			"a pipeline": {k.m, 1 + 1 + uses + 1 + 1}, // the list; a round trip of all entries, and one of the manifest, each of which counts, too
 			"a pack":     {oneByOne{k.m}, 2},
 		} {
 			a := newMachine(t, tiered.Options{Far: k.far(tt.o, remote.Options{})})
 			k.trips.Store(0)
 			begin := time.Now()
 			got := a.Prefetch(t.Context(), "app")
-			if want := (store.Prefetched{From: "far", Listed: 50, Came: 50, Manifests: 1}); got != want {
+			if want := (store.Prefetched{From: "far", Listed: uses, Came: uses, Manifests: 1}); got != want {
 				t.Errorf("%s: %+v, want %+v", name, got, want)
 			}
 			if took := time.Since(begin); k.trips.Load() != tt.trips || name == "a pack" && took != 20*time.Millisecond {
 				t.Errorf("%s: %d calls, %v", name, k.trips.Load(), took)
 			}
-			if _, err := a.near.GetBlob(t.Context(), store.Manifests, k.manifests[0]); err != nil || k.near(t, a) != 50 {
+			if _, err := a.near.GetBlob(t.Context(), store.Manifests, k.manifests[0]); err != nil || k.near(t, a) != uses {
 				t.Errorf("%s: %d entries are near, manifest: %v", name, k.near(t, a), err)
 			}
-			if n := a.counts.Snapshot().Get(stats.RemoteHits); n != 50 {
+			if n := a.counts.Snapshot().Get(stats.RemoteHits); n != uses {
 				t.Errorf("%s: %d hits are counted", name, n)
 			}
 			k.trips.Store(0)
-			if got := a.Prefetch(t.Context(), "app"); got != (store.Prefetched{From: "far", Listed: 50, Near: 50}) || k.trips.Load() != 1 {
+			if got := a.Prefetch(t.Context(), "app"); got != (store.Prefetched{From: "far", Listed: uses, Near: uses}) || k.trips.Load() != 1 {
 				t.Errorf("%s: again: %+v, %d calls", name, got, k.trips.Load())
 			}
 			if got := a.Prefetch(t.Context(), "another"); got != (store.Prefetched{}) {
@@ -116,16 +119,22 @@ func TestPrefetch(t *testing.T) {
 			}
 		}
 
-		// Where little is missing the pack is not read.
-		c := newMachine(t, tiered.Options{Far: k.far(oneByOne{k.m}, remote.Options{})})
-		for i := range 49 {
-			if _, err := c.near.Put(t.Context(), storetest.New(t, strconv.Itoa(i), 500)); err != nil {
-				t.Fatal(err)
+		// Where less than half is missing the pack is not read.
+		for near, trips := range map[int]int64{uses/2 - 1: 2, uses/2 + 1: 1 + uses/2 - 1 + 1} {
+			c := newMachine(t, tiered.Options{Far: k.far(oneByOne{k.m}, remote.Options{})})
+			for i := range near {
+				if _, err := c.near.Put(t.Context(), storetest.New(t, strconv.Itoa(i), 500)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			k.trips.Store(0)
+			if got := c.Prefetch(t.Context(), "app"); got.Near != near || got.Came != uses-near || k.trips.Load() != trips {
+				t.Errorf("%d are near: %+v, %d calls, want %d", near, got, k.trips.Load(), trips)
 			}
 		}
-		k.trips.Store(0)
-		if got := c.Prefetch(t.Context(), "app"); got.Near != 49 || got.Came != 1 || k.trips.Load() != 3 {
-			t.Errorf("%+v, %d calls", got, k.trips.Load())
+		readOnly := newMachine(t, tiered.Options{Far: k.far(k.m, remote.Options{}), ReadOnly: true})
+		if got := readOnly.Prefetch(t.Context(), "app"); got != (store.Prefetched{}) {
+			t.Errorf("%+v where nothing is kept", got)
 		}
 
 		// One that hangs does so for a bounded time, and is given up.
@@ -139,10 +148,6 @@ func TestPrefetch(t *testing.T) {
 		miss(t, b, k.keys[0], reason.MissRemote)
 		if got := b.Prefetch(t.Context(), "app"); got != (store.Prefetched{}) || time.Since(begin) != 0 {
 			t.Errorf("%+v of one that is given up, %v", got, time.Since(begin))
-		}
-		readOnly := newMachine(t, tiered.Options{Far: k.far(k.m, remote.Options{}), ReadOnly: true})
-		if got := readOnly.Prefetch(t.Context(), "app"); got != (store.Prefetched{}) {
-			t.Errorf("%+v where nothing is kept", got)
 		}
 	})
 }
@@ -163,14 +168,14 @@ func TestPrefetchFromSeveral(t *testing.T) {
 		far := append(hot.far(hot.m, remote.Options{}), record.far(oneByOne{record.m}, remote.Options{})...)
 		far[1].Name = "record"
 		a := newMachine(t, tiered.Options{Far: far})
-		if got := a.Prefetch(t.Context(), "app"); got != (store.Prefetched{From: "far", Listed: 50, Came: 50, Manifests: 1}) || hot.near(t, a) != 50 {
+		if got := a.Prefetch(t.Context(), "app"); got != (store.Prefetched{From: "far", Listed: uses, Came: uses, Manifests: 1}) || hot.near(t, a) != uses {
 			t.Errorf("%+v", got)
 		}
 		if err := hot.m.Delete(t.Context(), s.AppName("app")); err != nil {
 			t.Fatal(err)
 		}
 		b := newMachine(t, tiered.Options{Far: far})
-		if got := b.Prefetch(t.Context(), "app"); got != (store.Prefetched{From: "record", Listed: 50, Came: 50, Manifests: 1}) {
+		if got := b.Prefetch(t.Context(), "app"); got != (store.Prefetched{From: "record", Listed: uses, Came: uses, Manifests: 1}) {
 			t.Errorf("%+v", got)
 		}
 	})
@@ -200,10 +205,10 @@ func TestPrefetchUntrusted(t *testing.T) {
 			t.Fatal(err)
 		}
 		b := newMachine(t, tiered.Options{Far: k.far(oneByOne{k.m}, remote.Options{Trust: list})})
-		if got := b.Prefetch(t.Context(), "app"); got.Listed != 50 || got.Came != 0 || k.near(t, b) != 0 {
+		if got := b.Prefetch(t.Context(), "app"); got.Listed != uses || got.Came != 0 || k.near(t, b) != 0 {
 			t.Errorf("%+v", got)
 		}
-		if n := b.counts.Snapshot().Get(stats.Of(reason.MissUntrusted)); n != 50 {
+		if n := b.counts.Snapshot().Get(stats.Of(reason.MissUntrusted)); n != uses {
 			t.Errorf("%d are counted as untrusted", n)
 		}
 	})
