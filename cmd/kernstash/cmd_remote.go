@@ -96,6 +96,9 @@ signed with the key of the setting remote-sign-key, and the lists of header file
 needed to find them. What is there stays, unless the cache's is better. What is too large
 for a remote is left to the others.
 
+--app NAME puts what the application NAME is recorded to have used here ('ls --app'), and
+says so, as --as does.
+
 With --as NAME each remote learns that the application NAME uses these entries, and those
 that --keys names and the remote alone has: 'run --prefetch' and 'remote pull --app' get them
 in one go. It replaces what was said of NAME before. Where a remote gives objects one by one
@@ -103,12 +106,14 @@ a pack of up to 64 MiB holds them all once more.` +
 			exits("all are there", "some could not be put there, or a remote does not answer"),
 		Example: `  kernstash remote push --dry-run
   kernstash remote push --filter device=H100 --filter driver=580
+  kernstash remote push --app hashcat
   kernstash remote push --as hashcat --keys hashcat.keys`,
 		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return remotes.Push(ctx, c, o) }),
 	}
 	selectionFlags(cmd, &o.Selection)
 	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "only say what would be put")
 	cmd.Flags().StringVar(&o.Keys, "keys", "", "a file of the keys to put")
+	cmd.Flags().StringVar(&o.App, "app", "", "put what the application `NAME` has used here")
 	cmd.Flags().StringVar(&o.As, "as", "", "say that the application `NAME` uses them")
 	return cmd
 }

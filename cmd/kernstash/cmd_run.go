@@ -49,8 +49,9 @@ ignores PYTHONPATH (python3 -I).
 
 With --prefetch what the application is known to use ('remote push --as') is fetched
 while the command starts: by the agent of the node, or from the remotes into the cache.
-The command waits for nothing. Without NAME the application is called as the command's
-file, or as the script or the module that an interpreter runs.
+The command waits for nothing. Without NAME it is the application that records know
+('ls --app'): the command's file, or the script or module that Python, node, Julia, Ruby,
+Perl or Lua runs.
 
 With --expect-warm, for CI, a command that ended well ends with 3, and a list, where
 anything was compiled or nothing was asked of the cache. --trace writes when what was

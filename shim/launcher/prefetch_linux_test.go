@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/kernstash/kernstash/internal/needs"
 )
 
 // TestPrefetch: an unchanged OpenCL program whose entries are fetched while it starts compiles nothing in a place that
@@ -22,7 +24,7 @@ func TestPrefetch(t *testing.T) {
 	script := filepath.Join(work, "app.sh")
 	starts := fmt.Sprintf("read -r children < /proc/$$/task/$$/children; echo \"children:$children.\"\n"+
 		"until %s ls 2>/dev/null | grep -q '^1 entry' || [ $((n += 1)) -gt 3000 ]; do sleep 0.02; done; exec %s\n", command, program)
-	for _, err := range []error{os.Mkdir(objects, 0o700), os.WriteFile(script, []byte(starts), 0o600)} {
+	for _, err := range []error{os.Mkdir(objects, 0o700), needs.WriteProgram(script, []byte("#!/bin/sh\n"+starts), 0o700)} {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,7 +44,7 @@ func TestPrefetch(t *testing.T) {
 	}
 	in("first", command, "run", "-q", "--", program)
 	in("first", command, "worker", "run", "--once", "--quiet")
-	in("first", command, "remote", "push", "--as", "app.sh")
+	in("first", command, "remote", "push", "--app", "saxpy", "--as", "app.sh")
 
 	for place, starter := range map[string]string{"second": command, "third": filepath.Join(dir, "bin", "kernstash-full")} {
 		for n, flags := range [][]string{{"--report-file", "report.json"}, {"-q"}} {
@@ -50,7 +52,7 @@ func TestPrefetch(t *testing.T) {
 			if len(flags) > 1 {
 				flags[1] = report
 			}
-			args := append(append([]string{starter, "run"}, flags...), "--prefetch", "--", "sh", script)
+			args := append(append([]string{starter, "run"}, flags...), "--prefetch", "--", script)
 			if out := in(fmt.Sprint(place, n), args...); !strings.Contains(out, "children:.\n") || !strings.Contains(out, "y[10] = 21") {
 				t.Errorf("%s: %s", place, out)
 			}

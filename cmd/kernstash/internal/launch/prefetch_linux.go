@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -14,6 +15,7 @@ import (
 	"github.com/kernstash/kernstash/agent/client"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/remotes"
+	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/store/remote"
@@ -31,7 +33,7 @@ func (r *runner) prefetch() {
 		return
 	}
 	if name == OfCommand {
-		name = appName(r.outcome.Command)
+		name = recordedName(r.outcome.Command)
 	}
 	err := remote.CheckApp(name)
 	if err == nil && len(r.settings.Remote) == 0 && !agentOf(r.settings).Present() {
@@ -43,6 +45,20 @@ func (r *runner) prefetch() {
 	if err != nil {
 		r.warn(fmt.Errorf("nothing is prefetched: %w", err))
 	}
+}
+
+// recordedName returns what records call the program that a command becomes.
+func recordedName(command []string) string {
+	file, err := exec.LookPath(command[0])
+	if err != nil {
+		return records.Name(command[0], command)
+	}
+	if Look(file).Script == "" { // the kernel tells a program's own file; an interpreter is told the name of a script
+		if real, err := filepath.EvalSymlinks(file); err == nil {
+			file = real
+		}
+	}
+	return records.Name(file, command)
 }
 
 func spawnPrefetch(name string, env environ) error {

@@ -2,6 +2,7 @@ package remotes
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/bundles"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/ledger"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
@@ -71,15 +73,26 @@ type Selection struct {
 type PushOptions struct {
 	Selection
 	Keys string // a file of keys, "-" for standard input; "": all that the filters ask for
+	App  string // what it has used here, the most valuable first; "": all
 	As   string // the application that is said to use them; "": none
 }
 
 // keys returns the sums of the keys that are named; nil: none are, so that all are meant.
-func (o *PushOptions) keys(c cli.Cache) ([]key.Digest, error) {
-	if o.Keys == "" {
-		return nil, nil
+func (o *PushOptions) keys(ctx context.Context, c cli.Cache) (sums []key.Digest, err error) {
+	switch {
+	case o.App != "":
+		keys, err := ledger.Keys(ctx, c, o.App)
+		if err == nil && len(keys) == 0 {
+			err = fmt.Errorf("--app %s: it is not recorded here to have used anything ('kernstash ls --long' names applications)", o.App)
+		}
+		for _, k := range keys {
+			sums = append(sums, k.Sum)
+		}
+		return sums, err
+	case o.Keys != "":
+		return readKeys(c.In, o.Keys)
 	}
-	return readKeys(c.In, o.Keys)
+	return nil, nil
 }
 
 // Push puts the entries of the cache into the remotes, with the lists of header files that they need, and writes what
@@ -89,10 +102,13 @@ func Push(ctx context.Context, c cli.Cache, o PushOptions) error {
 	if err != nil {
 		return err
 	}
+	if o.As = cmp.Or(o.As, o.App); o.App != "" && o.Keys != "" {
+		return cli.Usagef("--app and --keys both say what to put: give one of them")
+	}
 	if err := remote.CheckApp(o.As); o.As != "" && err != nil {
 		return cli.Usagef("--as: %v", err)
 	}
-	chosen, err := o.keys(c)
+	chosen, err := o.keys(ctx, c)
 	if err != nil {
 		return err
 	}
