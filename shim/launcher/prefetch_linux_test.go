@@ -59,7 +59,9 @@ func TestPrefetch(t *testing.T) {
 			if len(flags) == 1 {
 				continue
 			}
-			var got struct{ Programs struct{ Asked, Disk, Compiled int } }
+			var got struct {
+				Programs struct{ Asked, Disk, Compiled int }
+			}
 			readJSON(t, report, &got)
 			if got.Programs.Asked != 1 || got.Programs.Disk != 1 || got.Programs.Compiled != 0 {
 				t.Errorf("%s: %+v", place, got)

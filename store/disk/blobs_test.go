@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"errors"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -324,5 +325,33 @@ func TestReadOnlyLayersKeepNothing(t *testing.T) {
 	wantHeader(t, layer, "one")
 	if err := layer.PutBlob(bg, store.Manifests, digestOf("m"), []byte("x")); !errors.Is(err, os.ErrPermission) {
 		t.Errorf("put in a layer: %v", err)
+	}
+}
+
+// TestBlobs: the names of one kind, where there are any.
+func TestBlobs(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	list := func() map[key.Digest]bool {
+		all := make(map[key.Digest]bool)
+		for name, err := range s.Blobs(t.Context(), store.Manifests) {
+			must(t, err)
+			all[name] = true
+		}
+		return all
+	}
+	if got := list(); len(got) != 0 {
+		t.Errorf("of an empty root: %v", got)
+	}
+	want := map[key.Digest]bool{{1}: true, {1, 2}: true, {0xff}: true}
+	for name := range want {
+		must(t, s.PutBlob(t.Context(), store.Manifests, name, []byte("m")))
+	}
+	must(t, s.PutBlob(t.Context(), store.Headers, sha256.Sum256(nil), nil))
+	if got := list(); !maps.Equal(got, want) {
+		t.Errorf("got %v", got)
+	}
+	for range s.Blobs(t.Context(), store.Manifests) {
+		break
 	}
 }

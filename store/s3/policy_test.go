@@ -102,6 +102,20 @@ func TestPolicies(t *testing.T) {
 	if _, err := nodeStore.GetBlob(ctx, store.Manifests, manifest); err != nil {
 		t.Errorf("a node's manifest: %v", err)
 	}
+	_, err = nodeStore.PutApp(ctx, "app", []key.Digest{e.Key.Sum}, nil)
+	forbidden("a node says what an application uses", err)
+	forbidden("a node packs", nodes.Put(ctx, nodeStore.PackName("app"), []byte("b"), true))
+	for range 2 {
+		if put, err := builderStore.PutApp(ctx, "app", []key.Digest{e.Key.Sum}, nil); err != nil || put.Listed != 1 {
+			t.Errorf("a builder says what an application uses: %+v, %v", put, err)
+		}
+		if err := builders.Put(ctx, nodeStore.PackName("app"), []byte("b"), true); err != nil {
+			t.Errorf("a builder packs: %v", err)
+		}
+	}
+	if list, err := nodeStore.App(ctx, "app"); err != nil || len(list.Keys) != 1 {
+		t.Errorf("what an application uses, for a node: %v", err)
+	}
 	forbidden("a node replaces", nodes.Put(ctx, name, []byte("b"), true))
 	forbidden("a node deletes", nodes.Delete(ctx, name))
 	forbidden("a builder deletes", builders.Delete(ctx, name))
@@ -131,8 +145,8 @@ func TestPolicies(t *testing.T) {
 		}
 		names++
 	}
-	if names != 2 {
-		t.Errorf("%d objects are listed, want 2", names)
+	if names != 4 {
+		t.Errorf("%d objects are listed, want 4", names)
 	}
 	wrong := node
 	wrong.SecretKey = "sesame-sesame"
