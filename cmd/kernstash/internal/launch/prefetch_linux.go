@@ -33,7 +33,7 @@ func (r *runner) prefetch() {
 		return
 	}
 	if name == OfCommand {
-		name = recordedName(r.outcome.Command)
+		name = r.recordedName()
 	}
 	err := remote.CheckApp(name)
 	if err == nil && len(r.settings.Remote) == 0 && !agentOf(r.settings).Present() {
@@ -47,18 +47,15 @@ func (r *runner) prefetch() {
 	}
 }
 
-// recordedName returns what records call the program that a command becomes.
-func recordedName(command []string) string {
-	file, err := exec.LookPath(command[0])
-	if err != nil {
-		return records.Name(command[0], command)
-	}
-	if Look(file).Script == "" { // the kernel tells a program's own file; an interpreter is told the name of a script
+// recordedName returns what records call the program that the command becomes.
+func (r *runner) recordedName() string {
+	file := r.path
+	if r.target.Script == "" { // the kernel tells a program's own file; an interpreter is told the name of a script
 		if real, err := filepath.EvalSymlinks(file); err == nil {
 			file = real
 		}
 	}
-	return records.Name(file, command)
+	return records.Name(file, r.outcome.Command)
 }
 
 func spawnPrefetch(name string, env environ) error {
