@@ -3,10 +3,8 @@ package launch
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -15,7 +13,6 @@ import (
 	"github.com/kernstash/kernstash/agent/client"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/remotes"
-	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/store/remote"
@@ -25,47 +22,28 @@ import (
 // prefetchMost bounds a prefetch. The command may have ended by then.
 const prefetchMost = time.Minute
 
-// prefetch has a process of its own fetch what the application uses, while the command runs. Whatever
-// is wrong with that is the command's no matter.
-func (r *runner) prefetch() {
-	name := r.options.Prefetch
-	if name == "" || r.settings.Disable || r.settings.Mode == settings.ModeRefresh {
-		return
+// prefetchWord, and the name of an application, is by which we call ourselves.
+const prefetchWord = "run-prefetch"
+
+// startPrefetch has a process of its own fetch what an application uses.
+func startPrefetch(app string, s *settings.Settings, env []string) error {
+	if err := remote.CheckApp(app); err != nil {
+		return err
 	}
-	if name == OfCommand {
-		name = r.recordedName()
+	if len(s.Remote) == 0 && !agentOf(s).Present() {
+		return errors.New("there is neither an agent nor a remote")
 	}
-	err := remote.CheckApp(name)
-	if err == nil && len(r.settings.Remote) == 0 && !agentOf(r.settings).Present() {
-		err = errors.New("there is neither an agent nor a remote")
-	}
-	if err == nil {
-		err = spawnPrefetch(name, r.env)
-	}
-	if err != nil {
-		r.warn(fmt.Errorf("nothing is prefetched: %w", err))
-	}
+	return spawnPrefetch(app, env)
 }
 
-// recordedName returns what records call the program that the command becomes.
-func (r *runner) recordedName() string {
-	file := r.path
-	if r.target.Script == "" { // the kernel tells a program's own file; an interpreter is told the name of a script
-		if real, err := filepath.EvalSymlinks(file); err == nil {
-			file = real
-		}
-	}
-	return records.Name(file, r.outcome.Command)
-}
-
-func spawnPrefetch(name string, env environ) error {
+func spawnPrefetch(name string, env []string) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
 	}
 	// It is nobody's child: this process may become the command, which waits for its own children. Its standard
 	// descriptors lead nowhere.
-	cmd := exec.Command(shell, "-c", `"$@" &`, shell, self, prefetchWord, name)
+	cmd := exec.Command("/bin/sh", "-c", `"$@" &`, "sh", self, prefetchWord, name)
 	cmd.Env = slices.DeleteFunc(slices.Clone(env), func(v string) bool {
 		return strings.HasPrefix(v, "LD_PRELOAD=") || strings.HasPrefix(v, "LD_AUDIT=")
 	})

@@ -21,7 +21,9 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
 	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/worker"
 )
 
@@ -161,7 +163,6 @@ const (
 	PrepareStep = "run-prepare"
 	ReportStep  = "run-report" // and the status of wait(2), and the nanoseconds that it took
 
-	prefetchWord = "run-prefetch" // and the name of an application: by which we call ourselves
 )
 
 // Step does what the launcher asks for. ours is false for arguments that are none of its.
@@ -192,6 +193,32 @@ func parse(args []string) (o *Options, begins int, err error) {
 		err = cli.Usagef("run: which command?")
 	}
 	return o, len(args) - fs.NArg(), err
+}
+
+// prefetch has what the application uses fetched while the command runs. Whatever is wrong with that is the
+// command's no matter.
+func (r *runner) prefetch() {
+	name := r.options.Prefetch
+	if name == "" || r.settings.Disable || r.settings.Mode == settings.ModeRefresh {
+		return
+	}
+	if name == OfCommand {
+		name = r.recordedName()
+	}
+	if err := startPrefetch(name, r.settings, r.env); err != nil {
+		r.warn(fmt.Errorf("nothing is prefetched: %w", err))
+	}
+}
+
+// recordedName returns what records call the program that the command becomes.
+func (r *runner) recordedName() string {
+	file := r.path
+	if r.target.Script == "" { // the kernel tells a program's own file; an interpreter is told the name of a script
+		if real, err := filepath.EvalSymlinks(file); err == nil {
+			file = real
+		}
+	}
+	return records.Name(file, r.outcome.Command)
 }
 
 // prepareStep writes what the launcher is to do, each text with a NUL behind it: where the
