@@ -162,7 +162,6 @@ func script(path string, args []string) []string {
 const (
 	PrepareStep = "run-prepare"
 	ReportStep  = "run-report" // and the status of wait(2), and the nanoseconds that it took
-
 )
 
 // Step does what the launcher asks for. ours is false for arguments that are none of its.
