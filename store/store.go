@@ -94,6 +94,9 @@ type Explainer interface {
 	Nearest(ctx context.Context, r *key.Recipe, previous key.Digest) (Difference, error)
 }
 
+// NothingNear is the Text of a [Difference] with reason.NearestNothing.
+const NothingNear = "nothing near it"
+
 // Difference is what keeps a recipe from the nearest entry.
 type Difference struct {
 	Reason reason.Reason // one of reason.Nearest…

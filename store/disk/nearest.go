@@ -26,7 +26,7 @@ const (
 // constants, the device, the image; an image is near if only headers differ, or if
 // most of its code is the same. An entry of the previous digest is looked at first.
 func (s *Store) Nearest(ctx context.Context, rec *key.Recipe, previous key.Digest) (store.Difference, error) {
-	d := store.Difference{Reason: reason.NearestNothing, Text: "nothing near it"}
+	d := store.Difference{Reason: reason.NearestNothing, Text: store.NothingNear}
 	err := s.at.Look(ctx, func(r *rootdir.Root) error {
 		near, found := s.nearest(ctx, r.Dir, rec, previous)
 		if found && ctx.Err() == nil {

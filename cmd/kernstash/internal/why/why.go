@@ -15,6 +15,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/ledger"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/store"
 )
 
 // Options say which misses are meant.
@@ -132,7 +133,7 @@ func (m *missed) explain(now time.Time) string {
 	case named != 0:
 		text = named.Words()
 	}
-	if m.Nearest != "" && m.Nearest != reason.NearestNothing.Words() && (m.Was == ledger.NeverSeen || named != reason.MissAbsent) {
+	if m.Nearest != "" && m.Nearest != store.NothingNear && (m.Was == ledger.NeverSeen || named != reason.MissAbsent) {
 		text += "; the nearest entry: " + m.Nearest
 	}
 	return text
