@@ -12,8 +12,8 @@ type Flow interface {
 	// zero: the engine does not know. It may wait. After an error nothing is to be moved.
 	Expect(ctx context.Context, total int64) error
 
-	// Moved is called after n bytes have arrived, or gone.
-	Moved(n int)
+	// Moved is called after n bytes have arrived, or gone. After an error nothing more is to be moved.
+	Moved(n int) error
 }
 
 // flowKey is the context key of a Flow.
@@ -59,7 +59,9 @@ func (r *flowing) Read(b []byte) (int, error) {
 	}
 	n, err := r.r.Read(b)
 	if n > 0 {
-		r.f.Moved(n)
+		if r.err = r.f.Moved(n); r.err != nil {
+			return 0, r.err
+		}
 	}
 	return n, err
 }

@@ -82,8 +82,8 @@ func (f *flow) Expect(ctx context.Context, total int64) error {
 	return nil
 }
 
-// Moved notes that bytes have arrived.
-func (f *flow) Moved(n int) {
+// Moved notes that bytes have arrived, or gone.
+func (f *flow) Moved(n int) error {
 	now := time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -92,6 +92,7 @@ func (f *flow) Moved(n int) {
 	}
 	f.moved += int64(n)
 	f.last = now
+	return nil
 }
 
 // check ends the call, unless what has moved moves its deadline.
