@@ -81,6 +81,12 @@ func TestObjectsContract(t *testing.T) {
 	})
 }
 
+func TestFlow(t *testing.T) {
+	t.Parallel()
+	base, _ := nginx(t)
+	remotetest.RunFlow(t, open(t, base+"/objects/"), true)
+}
+
 func TestStoreContract(t *testing.T) {
 	t.Parallel()
 	private, err := trust.Generate()
