@@ -245,14 +245,49 @@ var mutants = []mutant{
 
 	// 6
 	{
-		6, "a call has no deadline", "store/tiered/far.go",
-		"	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)\n", "	ctx, cancel := context.WithTimeoutCause(ctx, 1000*time.Hour, errLate)\n",
+		6, "a call has no deadline", "store/tiered/flow.go",
+		"	f.timer = time.AfterFunc(b.limit, f.check)\n", "	f.timer = time.AfterFunc(1000*time.Hour, f.check)\n",
 		"", "TestHangsOnce",
 	},
 	{
 		6, "a call may take longer than the build", "store/tiered/far.go",
 		"		return min(t.Timeout, cost/2)\n", "		return t.Timeout\n",
 		"", "TestShortDeadlines",
+	},
+	{
+		6, "a large object that comes is not waited for", "store/tiered/flow.go",
+		"if left := f.deadline().Sub(now); left > 0 {", "if left := f.deadline().Sub(now); left > 1000*time.Hour {",
+		"", "TestFlow",
+	},
+	{
+		6, "what stalls is waited for", "store/tiered/flow.go",
+		"idle.Before(until) {", "false && idle.Before(until) {",
+		"", "TestFlow",
+	},
+	{
+		6, "a remote is given up for what is too large for its line", "store/tiered/flow.go",
+		"	if f.total > 0 && ", "	if false && ",
+		"", "TestFlow",
+	},
+	{
+		6, "what is too large for the line is waited for each time", "store/tiered/flow.go",
+		"rate > 0 && float64", "false && float64",
+		"", "TestSlowOnce",
+	},
+	{
+		6, "a remote to which an upload hangs is not read", "store/tiered/far.go",
+		"if b == &t.leases {", "if b != &t.reads {",
+		"", "TestUploadsFlow",
+	},
+	{
+		6, "HTTP: nobody is told that bytes come", "store/http/http.go",
+		"store.Flowing(ctx, resp.Body, resp.ContentLength)", "resp.Body",
+		"store/tiered", "TestFlowOfHTTP",
+	},
+	{
+		6, "objects of any number are in memory", "store/remote/room.go",
+		"r.used == held || r.used+n <= most", "true",
+		"", "TestRoom",
 	},
 	{
 		6, "who calls waits for an engine that does not heed its context", "store/tiered/far.go",
@@ -661,7 +696,7 @@ var mutants = []mutant{
 	},
 	{
 		15, "a call that was late is an error like others", "store/tiered/far.go",
-		"		s.count(stats.RemoteTimeouts)\n", "		s.count(stats.RemoteErrors)\n",
+		"		s.count(stats.RemoteTimeouts)\n		opened", "		s.count(stats.RemoteErrors)\n		opened",
 		"", "TestHangsOnce",
 	},
 	{

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/remote"
 )
 
@@ -140,7 +141,7 @@ func (o *Objects) Get(ctx context.Context, name string, limit int64) ([]byte, er
 		if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" {
 			return fmt.Errorf("the server sends what was not asked for: Content-Encoding %.20q", e)
 		}
-		b, err = read(resp, limit)
+		b, err = read(ctx, resp, limit)
 		return err
 	})
 	if err != nil {
@@ -157,14 +158,14 @@ func (o *Objects) limit(limit int64) int64 {
 }
 
 // read returns the body of a response, and reads limit+1 bytes at most.
-func read(resp *http.Response, limit int64) ([]byte, error) {
+func read(ctx context.Context, resp *http.Response, limit int64) ([]byte, error) {
 	if resp.ContentLength > limit {
 		return nil, remote.ErrTooLarge
 	}
 	var b bytes.Buffer
 	// What a server announces is allocated only as far as it is likely.
 	b.Grow(int(min(max(resp.ContentLength, 0), 1<<20)) + bytes.MinRead)
-	if _, err := io.Copy(&b, io.LimitReader(resp.Body, limit+1)); err != nil {
+	if _, err := io.Copy(&b, io.LimitReader(store.Flowing(ctx, resp.Body, resp.ContentLength), limit+1)); err != nil {
 		return nil, err
 	}
 	if int64(b.Len()) > limit {
@@ -248,6 +249,9 @@ func (o *Objects) do(ctx context.Context, method, name string, header http.Heade
 	req, err := http.NewRequestWithContext(ctx, method, u.String(), content)
 	if err != nil {
 		return err
+	}
+	if len(body) > 0 {
+		req.Body = io.NopCloser(store.Flowing(ctx, content, int64(len(body))))
 	}
 	if header != nil {
 		req.Header = header

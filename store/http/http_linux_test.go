@@ -81,6 +81,12 @@ func TestObjectsContract(t *testing.T) {
 	})
 }
 
+func TestFlow(t *testing.T) {
+	t.Parallel()
+	base, _ := nginx(t)
+	remotetest.RunFlow(t, open(t, base+"/objects/"), true)
+}
+
 func TestStoreContract(t *testing.T) {
 	t.Parallel()
 	private, err := trust.Generate()
@@ -287,7 +293,7 @@ func TestLies(t *testing.T) {
 // TestMemoryOfLies: what a server announces is not allocated.
 func TestMemoryOfLies(t *testing.T) {
 	t.Parallel()
-	b, err := read(&http.Response{ContentLength: 1 << 50, Body: io.NopCloser(strings.NewReader("x"))}, 1<<51)
+	b, err := read(t.Context(), &http.Response{ContentLength: 1 << 50, Body: io.NopCloser(strings.NewReader("x"))}, 1<<51)
 	if err != nil || cap(b) > 4<<20 {
 		t.Errorf("for one byte, announced as 2^50, %d bytes are allocated, %v", cap(b), err)
 	}

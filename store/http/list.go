@@ -73,7 +73,7 @@ func (o *Objects) index(ctx context.Context, dir string) (entries []indexEntry, 
 		case resp.StatusCode == http.StatusNotFound:
 			return nil
 		case resp.StatusCode == http.StatusOK && strings.TrimSpace(kind) == "application/json":
-			b, err := read(resp, maxIndex)
+			b, err := read(ctx, resp, maxIndex)
 			if errors.Is(err, remote.ErrTooLarge) {
 				return fmt.Errorf("the index has more than %d bytes", maxIndex)
 			} else if err != nil {

@@ -224,30 +224,52 @@ func (s *Store) PutApp(ctx context.Context, app string, sums, manifests []key.Di
 	}
 	list, pack := new(store.App), newPack()
 	limit := int(min(s.opt.MaxSize, MaxPack))
+	kept := 0 // of what is to be packed
+	keep := func(b []byte) []byte {
+		if len(pack)+kept+4+len(b) > limit {
+			return nil
+		}
+		kept += 4 + len(b)
+		return b
+	}
 	add := func(b []byte) {
-		if len(pack)+4+len(b) <= limit {
+		if b != nil {
 			pack = append(binary.LittleEndian.AppendUint32(pack, uint32(len(b))), b...)
+			kept -= 4 + len(b)
 		}
 	}
 	for few := range slices.Chunk(unique(manifests), inFlight) {
-		for _, o := range s.readAll(ctx, few, s.ManifestName) {
-			if _, _, err := s.openManifest(o.b, o.sum, o.err); err != nil {
+		open := func(sum key.Digest, b []byte, err error) (o anObject) {
+			if _, _, o.err = s.openManifest(b, sum, err); o.err == nil {
+				o.b = keep(b)
+			}
+			return o
+		}
+		for i, o := range s.readAll(ctx, few, s.ManifestName, open) {
+			if o.err != nil {
 				continue
 			}
-			list.Manifests = append(list.Manifests, o.sum)
+			list.Manifests = append(list.Manifests, few[i])
 			add(o.b)
 		}
 	}
 	for few := range slices.Chunk(unique(sums), inFlight) {
-		for _, o := range s.readAll(ctx, few, func(sum key.Digest) string { return s.Name(key.Key{Sum: sum}) }) {
-			switch e, err := s.openSum(o.b, o.sum, o.err); {
-			case err == nil:
-				list.Keys = append(list.Keys, e.Key)
+		open := func(sum key.Digest, b []byte, err error) (o anObject) {
+			var e *store.Entry
+			if e, o.err = s.openSum(b, sum, err); o.err == nil {
+				o.key, o.b = e.Key, keep(b)
+			}
+			return o
+		}
+		for _, o := range s.readAll(ctx, few, func(sum key.Digest) string { return s.Name(key.Key{Sum: sum}) }, open) {
+			switch {
+			case o.err == nil:
+				list.Keys = append(list.Keys, o.key)
 				add(o.b)
-			case errors.Is(err, ErrNotFound):
+			case errors.Is(o.err, ErrNotFound):
 				put.Absent++
-			case reasonOfMiss(err) == reason.MissRemote:
-				return put, fmt.Errorf("put the list of %q: %w", app, err)
+			case reasonOfMiss(o.err) == reason.MissRemote:
+				return put, fmt.Errorf("put the list of %q: %w", app, o.err)
 			default:
 				put.Bad++
 			}
@@ -308,21 +330,23 @@ func unique(all []key.Digest) (once []key.Digest) {
 	return once
 }
 
-// anObject is one that was got, or why it was not.
+// anObject is one that was got and checked, or why it was not.
 type anObject struct {
-	sum key.Digest
-	b   []byte
+	key key.Key // of an entry
+	b   []byte  // nil: it is not to be packed
 	err error
 }
 
-// readAll gets objects, in the order of their sums.
-func (s *Store) readAll(ctx context.Context, sums []key.Digest, name func(key.Digest) string) []anObject {
+// readAll gets objects, and returns what open says of each, in the order of their sums.
+func (s *Store) readAll(
+	ctx context.Context, sums []key.Digest, name func(key.Digest) string, open func(sum key.Digest, b []byte, err error) anObject,
+) []anObject {
 	all, at := make([]anObject, len(sums)), make(map[string]int, len(sums))
 	names := make([]string, len(sums))
 	for i, sum := range sums {
-		all[i].sum, names[i] = sum, name(sum)
+		names[i] = name(sum)
 		at[names[i]] = i
 	}
-	s.readMany(ctx, names, func(name string, b []byte, err error) { all[at[name]].b, all[at[name]].err = b, err })
+	s.readMany(ctx, names, func(name string, b []byte, err error) { all[at[name]] = open(sums[at[name]], b, err) })
 	return all
 }

@@ -28,7 +28,7 @@ func (s *Store) FetchBlob(ctx context.Context, kind store.Kind, name key.Digest)
 	if kind != store.Manifests {
 		return nil, nil, &store.MissError{Reason: reason.MissAbsent, Cause: cmp.Or(ctx.Err(), errKind(kind))}
 	}
-	b, err := s.read(ctx, s.ManifestName(name))
+	b, err := s.readAtMost(ctx, s.ManifestName(name), min(s.opt.MaxSize, maxHead+maxManifest))
 	return s.openManifest(b, name, err)
 }
 

@@ -53,7 +53,8 @@ func (s *Store) readMany(ctx context.Context, names []string, got func(name stri
 	for _, name := range names {
 		turns <- struct{}{}
 		wg.Go(func() {
-			b, err := s.read(ctx, name)
+			b, done, err := s.hold(ctx, name, true)
+			defer done()
 			mu.Lock()
 			defer mu.Unlock()
 			got(name, b, err)

@@ -102,7 +102,8 @@ func (s *Store) putObject(ctx context.Context, e *store.Entry, b []byte) (store.
 		if !errors.Is(err, ErrExists) {
 			return store.Failed, err
 		}
-		there, readErr := s.read(ctx, name)
+		there, done, readErr := s.hold(ctx, name, true)
+		defer done()
 		if errors.Is(readErr, ErrNotFound) {
 			continue
 		}

@@ -67,6 +67,7 @@ type Store struct {
 	enc     *zstd.Encoder
 	blobs   sizes
 	seals   verified
+	room    room
 	warned  atomic.Bool
 	nowTime func() time.Time
 }
@@ -82,7 +83,7 @@ func New(o Objects, opt Options) *Store {
 	opt.Tenant = cmp.Or(opt.Tenant, "default")
 	opt.MaxSize = cmp.Or(opt.MaxSize, DefaultMaxSize)
 	opt.Recorder = cmp.Or[stats.Recorder](opt.Recorder, stats.Noop{})
-	s := &Store{o: o, opt: opt, err: opt.Check(), nowTime: time.Now}
+	s := &Store{o: o, opt: opt, err: opt.Check(), nowTime: time.Now, room: room{most: maxReading}}
 	several := min(runtime.GOMAXPROCS(0), 4)
 	var err error
 	if s.z, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(several), zstd.WithDecodeAllCapLimit(true)); err != nil {
@@ -145,7 +146,8 @@ func (s *Store) Fetch(ctx context.Context, k key.Key) (*store.Entry, error) {
 }
 
 func (s *Store) get(ctx context.Context, k key.Key, withRecipe bool) (*store.Entry, error) {
-	b, err := s.read(ctx, s.Name(k))
+	b, done, err := s.hold(ctx, s.Name(k), false)
+	defer done()
 	var e *store.Entry
 	if err == nil {
 		e, _, err = s.open(b, k, withRecipe)
@@ -156,11 +158,7 @@ func (s *Store) get(ctx context.Context, k key.Key, withRecipe bool) (*store.Ent
 	return e, nil
 }
 
-// read gets an object.
-func (s *Store) read(ctx context.Context, name string) ([]byte, error) {
-	return s.readAtMost(ctx, name, s.opt.MaxSize)
-}
-
+// readAtMost gets an object.
 func (s *Store) readAtMost(ctx context.Context, name string, limit int64) ([]byte, error) {
 	if err := cmp.Or(s.err, ctx.Err()); err != nil {
 		return nil, err

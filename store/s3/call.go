@@ -181,6 +181,9 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	// header says so to package http, and is not sent.
 	sent.Header["Idempotency-Key"] = nil
 	if c.body != nil {
+		if len(c.body) > 0 && sent.Body != nil {
+			sent.Body = &flowing{sent.Body, store.Flowing(req.Context(), sent.Body, int64(len(c.body)))}
+		}
 		sent.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(c.body)), nil }
 	}
 	resp, err := t.base.RoundTrip(&sent)
@@ -199,6 +202,12 @@ func (t transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Body = &limited{resp.Body, c.limit}
 	}
 	return resp, nil
+}
+
+// flowing is a body that tells of what it moves.
+type flowing struct {
+	io.Closer
+	io.Reader
 }
 
 // limited fails where a body is longer than n.

@@ -56,3 +56,13 @@ func TestContractOfStore(t *testing.T) {
 		})
 	}
 }
+
+func TestFlow(t *testing.T) {
+	t.Parallel()
+	for name, start := range fresh {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			remotetest.RunFlow(t, start(t)(t), true)
+		})
+	}
+}

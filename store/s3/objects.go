@@ -18,6 +18,7 @@ import (
 	"github.com/minio/minio-go/v7"
 	"github.com/minio/minio-go/v7/pkg/credentials"
 
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/remote"
 )
 
@@ -69,12 +70,12 @@ type object struct {
 
 func (o *Objects) get(ctx context.Context, name string, limit int64) (object, error) {
 	return do(ctx, o, call{}, func(ctx context.Context) (object, error) {
-		r, _, header, err := o.client.GetObject(ctx, o.bucket, o.prefix+name, minio.GetObjectOptions{})
+		r, info, header, err := o.client.GetObject(ctx, o.bucket, o.prefix+name, minio.GetObjectOptions{})
 		if err != nil {
 			return object{}, err
 		}
 		defer r.Close()
-		b, err := read(r, limit)
+		b, err := read(store.Flowing(ctx, r, info.Size), limit)
 		return object{b, header}, err
 	})
 }

@@ -70,9 +70,9 @@ func (s *Store) manifestFrom(ctx context.Context, t *tier, name key.Digest) (b, 
 		return a, err
 	}
 	get := func(ctx context.Context) (_, _ []byte, err error) {
-		limit := t.limit(ctx)
-		a, err := call(s, ctx, limit, fetch, nil)
-		s.settle(ctx, t, &t.reads, err, limit)
+		bound := t.bound(ctx)
+		a, err := call(s, ctx, bound, fetch, nil)
+		s.settle(ctx, t, &t.reads, err, bound.limit)
 		if miss, ok := errors.AsType[*store.MissError](err); ok && miss.Reason == reason.MissAbsent && answered(err) {
 			s.absent.add(question{t.index, store.Manifests, name})
 		}

@@ -17,22 +17,26 @@ import (
 // What a call ends with that a far store did not answer.
 var (
 	errLate   = errors.New("it did not answer in time")
+	errSlow   = errors.New("what it sends does not arrive in time")
 	errBroken = errors.New("it is not called for a while, having failed")
 	errWrong  = errors.New("it answered with another entry")
 )
 
-// call calls a far store, which has so long to answer. A store that does not heed its context
+// call calls a far store, which has as long to answer as a bound says. A store that does not heed its context
 // delays nobody: what it returns later is late's, which may be nil.
-func call[T any](s *Store, ctx context.Context, limit time.Duration, f func(context.Context) (T, error), late func(T)) (T, error) {
+func call[T any](s *Store, ctx context.Context, b bound, f func(context.Context) (T, error), late func(T)) (T, error) {
 	type answer struct {
 		v   T
 		err error
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, limit, errLate)
-	stop := context.AfterFunc(s.base, cancel)
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(s.base, func() { cancel(nil) })
+	moves := newFlow(b, cancel)
+	ctx = store.WithFlow(timed{ctx, moves.begin.Add(b.limit)}, moves)
 	answers := make(chan answer)
 	go func() {
-		defer cancel()
+		defer cancel(nil)
+		defer moves.timer.Stop()
 		defer stop()
 		var a answer
 		a.err = flight.Guard(func() (err error) {
@@ -54,8 +58,8 @@ func call[T any](s *Store, ctx context.Context, limit time.Duration, f func(cont
 	var none T
 	select {
 	case a := <-answers:
-		if a.err != nil && errors.Is(context.Cause(ctx), errLate) {
-			a.err = fmt.Errorf("%w: %w", errLate, a.err)
+		if why := context.Cause(ctx); a.err != nil && (errors.Is(why, errLate) || errors.Is(why, errSlow)) {
+			a.err = fmt.Errorf("%w: %w", why, a.err)
 		}
 		return a.v, a.err
 	case <-ctx.Done():
@@ -88,11 +92,14 @@ func (s *Store) settle(ctx context.Context, t *tier, b *breaker, err error, limi
 	case errors.Is(err, store.ErrBusy): // it works, and a pause of all calls is more than it asks for
 		s.count(stats.RemoteErrors)
 		b.unprobed()
+	case errors.Is(err, errSlow): // it works, and a small object comes
+		s.count(stats.RemoteTimeouts)
+		b.worked()
 	case errors.Is(err, errLate) || errors.Is(err, context.DeadlineExceeded):
 		s.count(stats.RemoteTimeouts)
-		opened = t.reads.late(limit, t.Timeout)
-		if b != &t.reads {
-			opened = b.late(limit, t.Timeout) || opened
+		opened = b.late(limit, t.Timeout)
+		if b == &t.leases { // somebody waited for it, as for a read
+			opened = t.reads.late(limit, t.Timeout) || opened
 		}
 	default:
 		s.count(stats.RemoteErrors)
@@ -109,7 +116,7 @@ func (s *Store) settle(ctx context.Context, t *tier, b *breaker, err error, limi
 func answered(err error) bool {
 	if miss, ok := errors.AsType[*store.MissError](err); ok {
 		switch {
-		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errLate):
+		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errLate), errors.Is(err, errSlow):
 			return false
 		}
 		switch miss.Reason {
@@ -163,7 +170,7 @@ func (s *Store) worthAsking(k key.Key) (why reason.Reason, worth bool) {
 		if s.absent.has(question{tier: t.index, sum: k.Sum}) {
 			continue
 		}
-		if !t.reads.quiet() {
+		if !t.reads.quiet() && !s.slow.has(question{tier: t.index, sum: k.Sum}) {
 			return 0, true
 		}
 		skipped++
@@ -220,6 +227,10 @@ func (f *fetch) tell(why reason.Reason, err error) {
 // fetchFrom asks one far store. Whether it works again is found out in the background: nobody
 // waits for that.
 func (s *Store) fetchFrom(ctx context.Context, t *tier, k key.Key) (*store.Entry, error) {
+	if s.slow.has(question{tier: t.index, sum: k.Sum}) {
+		s.count(stats.RemoteSkipped)
+		return nil, errSlow
+	}
 	switch t.reads.ask() {
 	case closed:
 		return s.ask(ctx, t, k)
@@ -236,15 +247,18 @@ func (s *Store) fetchFrom(ctx context.Context, t *tier, k key.Key) (*store.Entry
 
 // ask asks one far store, and counts what it says.
 func (s *Store) ask(ctx context.Context, t *tier, k key.Key) (*store.Entry, error) {
-	limit, begin := t.limit(ctx), time.Now()
-	e, err := call(s, ctx, limit, func(ctx context.Context) (*store.Entry, error) {
+	b, begin := t.bound(ctx), time.Now()
+	e, err := call(s, ctx, b, func(ctx context.Context) (*store.Entry, error) {
 		e, err := t.fetch(ctx, k)
 		if err == nil && (e == nil || e.Key != k || e.Artifact == nil || len(e.Artifact.Binaries) == 0) {
 			err = errWrong
 		}
 		return e, err
 	}, nil)
-	s.settle(ctx, t, &t.reads, err, limit)
+	s.settle(ctx, t, &t.reads, err, b.limit)
+	if errors.Is(err, errSlow) {
+		s.slow.add(question{tier: t.index, sum: k.Sum})
+	}
 	if err != nil {
 		if miss, ok := errors.AsType[*store.MissError](err); ok && miss.Reason == reason.MissAbsent && answered(err) {
 			s.absent.add(question{tier: t.index, sum: k.Sum})

@@ -140,7 +140,7 @@ func (s *Store) leaseFrom(ctx context.Context, t *tier, k key.Key, end time.Time
 func (s *Store) tryLease(ctx context.Context, t *tier, k key.Key, wait time.Duration) (func(), error) {
 	limit := t.limit(ctx)
 	try := func(ctx context.Context, wait time.Duration) (func(), error) {
-		release, err := call(s, ctx, limit+wait, func(ctx context.Context) (func(), error) {
+		release, err := call(s, ctx, within(limit+wait), func(ctx context.Context) (func(), error) {
 			return t.Locker.Lock(ctx, k, wait)
 		}, func(release func()) { release() })
 		s.settle(ctx, t, &t.leases, err, limit)

@@ -72,7 +72,7 @@ func (p *prefetch) know(app string) bool {
 		if !ok || !p.may(t) {
 			continue
 		}
-		list, err := call(p.s, p.ctx, t.Timeout, func(ctx context.Context) (*store.App, error) { return apps.App(ctx, app) }, nil)
+		list, err := call(p.s, p.ctx, within(t.Timeout), func(ctx context.Context) (*store.App, error) { return apps.App(ctx, app) }, nil)
 		p.s.settle(p.ctx, t, &t.reads, err, t.Timeout)
 		if err == nil && list != nil {
 			p.list, p.From = list, t.Name
@@ -184,7 +184,7 @@ func (p *prefetch) from(t *tier, apps Applications, app string) {
 	}
 	wanted, most := p.wanted()
 	limit := prefetchTimeouts * t.Timeout
-	_, err := call(p.s, p.ctx, limit, func(ctx context.Context) (struct{}, error) {
+	_, err := call(p.s, p.ctx, within(limit), func(ctx context.Context) (struct{}, error) {
 		apps.GetApp(ctx, app, wanted, most, got, gotManifest)
 		return struct{}{}, nil
 	}, nil)

@@ -100,6 +100,7 @@ type Store struct {
 	o         Options
 	tiers     []*tier
 	absent    absent // from far stores
+	slow      absent // what far stores did not send in time
 	backfills *queue // into the near store
 
 	base context.Context // ends with Close
@@ -136,6 +137,7 @@ type tier struct {
 	// One that may be read may refuse writes or leases; one that does not answer is not
 	// asked for anything.
 	reads, writes, leases breaker
+	pace                  pace // of reads
 
 	patience atomic.Int64 // with a store that is busy, in nanoseconds; 0: busyWait
 }
@@ -151,7 +153,7 @@ func New(near Near, o Options) *Store {
 		Near: near, o: o, backfills: newQueue(o.MaxQueueBytes, o.MaxQueued), holds: make(map[key.Key]*hold),
 		arrived: make(map[key.Key]*store.Entry), coming: make(map[key.Key]*store.Entry), kept: make(map[key.Digest]key.Digest),
 	}
-	s.absent.lasts = o.AbsentFor
+	s.absent.lasts, s.slow.lasts = o.AbsentFor, o.AbsentFor
 	s.base, s.end = context.WithCancel(context.Background())
 	for i, far := range o.Far {
 		far.Timeout = cmp.Or(far.Timeout, defaultTimeout)
@@ -260,7 +262,7 @@ func (s *Store) write(t *tier, size int64, f func(context.Context) error) error 
 	}
 	limit := t.Timeout + uploadPerMiB*time.Duration(size>>20)
 	for pause := shortestLook; ; pause *= 2 {
-		_, err := call(s, s.base, limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }, nil)
+		_, err := call(s, s.base, within(limit), func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }, nil)
 		s.settle(s.base, t, &t.writes, err, limit)
 		if !errors.Is(err, store.ErrBusy) || pause > busyLook || flight.Sleep(s.base, jitter(pause)) != nil {
 			return err
@@ -285,7 +287,7 @@ func (s *Store) Delete(ctx context.Context, k key.Key) error {
 			continue
 		}
 		limit := t.limit(ctx)
-		_, err := call(s, ctx, limit, func(ctx context.Context) (struct{}, error) { return struct{}{}, t.Store.Delete(ctx, k) }, nil)
+		_, err := call(s, ctx, within(limit), func(ctx context.Context) (struct{}, error) { return struct{}{}, t.Store.Delete(ctx, k) }, nil)
 		s.settle(ctx, t, &t.writes, err, limit)
 	}
 	return ctx.Err()

@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/remote"
 )
 
@@ -64,7 +65,7 @@ func (d *Directory) Get(ctx context.Context, name string, limit int64) ([]byte, 
 		case info.Size() > limit:
 			return nil, remote.ErrTooLarge
 		}
-		b, err := io.ReadAll(io.LimitReader(f, limit+1))
+		b, err := io.ReadAll(io.LimitReader(store.Flowing(ctx, f, info.Size()), limit+1))
 		if err == nil && int64(len(b)) > limit {
 			return nil, remote.ErrTooLarge
 		}

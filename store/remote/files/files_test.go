@@ -235,3 +235,9 @@ func TestEngine(t *testing.T) {
 		return d
 	})
 }
+
+func TestFlow(t *testing.T) {
+	t.Parallel()
+	d, _ := open(t)
+	remotetest.RunFlow(t, d, false)
+}
