@@ -324,6 +324,21 @@ func TestObjectBombs(t *testing.T) {
 	}
 }
 
+// TestSmallBombs: a manifest, or a list of what an application uses, may not expand to as much as an entry.
+func TestSmallBombs(t *testing.T) {
+	t.Parallel()
+	s := New(nil, Options{Tenant: "ours"})
+	name, payload := make([]byte, sha256.Size), s.enc.EncodeAll(make([]byte, 1000), nil)
+	for _, kind := range []string{kindManifest, kindApp} {
+		for size, bad := range map[uint64]bool{1000: false, maxManifest + 1: true} {
+			b := sealed(t, kind, name, payload, size, nil)
+			if _, _, err := s.unseal(b, kind, name); errors.Is(err, errBomb) != bad || (err != nil) != bad {
+				t.Errorf("%s of %d bytes: %v", kind, size, err)
+			}
+		}
+	}
+}
+
 // TestGolden pins an object that was made by docs/FORMAT.md, with openssl and a frame of zstd written by
 // hand; see testdata/golden.py.
 func TestGolden(t *testing.T) {
