@@ -437,6 +437,11 @@ var mutants = []mutant{
 		"", "TestPutMeetsAnother",
 	},
 	{
+		7, "what nobody trusts replaces what is signed", "store/remote/put.go",
+		"	return err == nil && o.signer != nil && (!s.opt.Trust.IsSet() || s.opt.Trust.Check(o.signer) == nil)\n", "	return err == nil && o.signer != nil\n",
+		"", "TestPutMeetsAnother",
+	},
+	{
 		7, "manifests are not signed", "store/remote/blobs.go",
 		"		if o, content, err = s.unseal(b, kindManifest, name[:]); err == nil {\n",
 		"		if o, err = parse(b); err == nil {\n			content, err = o.decompress(s.z)\n		}\n		if err == nil {\n",
@@ -462,6 +467,17 @@ var mutants = []mutant{
 		7, "a signature is remembered, and not of what", "store/remote/seal.go",
 		"	sum := sha256.Sum256(head)\n", "	sum := sha256.Sum256(head[:16])\n",
 		"", "TestVet",
+	},
+	{
+		7, "a signature that is wrong is remembered as right", "store/remote/seal.go",
+		"	if err := o.verify(); err != nil {\n		return err\n	}\n	v.mu.Lock()\n",
+		"	if err := o.verify(); err != nil {\n		v.mu.Lock()\n		defer v.mu.Unlock()\n		if v.of == nil {\n			v.of = make(map[[sha256.Size]byte]struct{})\n		}\n		v.of[sum] = struct{}{}\n		return err\n	}\n	v.mu.Lock()\n",
+		"", "TestVet",
+	},
+	{
+		7, "signatures are remembered without bound", "store/remote/seal.go",
+		"	if v.of == nil || len(v.of) >= maxVerified {\n", "	if v.of == nil {\n",
+		"", "TestVerifiedIsBounded",
 	},
 	{
 		7, "a seal counts with code of another", "store/remote/seal.go",
@@ -497,6 +513,11 @@ var mutants = []mutant{
 		7, "a node cache does not ask before it keeps an entry", "store/disk/put.go",
 		"		err = w.vetEntry()\n", "		err = nil\n",
 		"", "TestVet",
+	},
+	{
+		7, "a node cache does not ask before it keeps a manifest", "store/disk/seal.go",
+		"		if err := s.vetted(s.o.Vetter.VetBlob(name, seal, content)); err != nil {\n			return nil, fmt.Errorf(\"%w: %w\", store.ErrInvalid, err)\n		}\n", "",
+		"", "TestVetManifests",
 	},
 	{
 		7, "what may not be handed out stays in the place of what may", "store/disk/put.go",
@@ -626,6 +647,11 @@ var mutants = []mutant{
 		"", "TestFarSigns",
 	},
 	{
+		8, "prefetch keeps what it fetches where nothing may be kept", "store/tiered/prefetch.go",
+		"	if s.o.ReadOnly || !p.know(app) {\n", "	if !p.know(app) {\n",
+		"", "TestPrefetch",
+	},
+	{
 		8, "Redis: a refusal is not known as one", "store/redis/errors.go",
 		"	case hasCode(err, \"NOPERM\", \"NOAUTH\", \"WRONGPASS\", \"READONLY\") ||", "	case hasCode(err, \"NOAUTH\", \"WRONGPASS\", \"READONLY\") ||",
 		"", "TestReadOnlyUser",
@@ -734,6 +760,11 @@ var mutants = []mutant{
 	{
 		10, "an agent prefetches for any number at one time", "agent/tenant.go",
 		" || t.ahead >= maxPrefetches {", " {",
+		"", "TestPrefetch",
+	},
+	{
+		10, "an agent remembers without bound what it has prefetched", "agent/tenant.go",
+		"	if t.prefetched == nil || len(t.prefetched) >= maxPrefetched {\n", "	if t.prefetched == nil {\n",
 		"", "TestPrefetch",
 	},
 
@@ -991,7 +1022,7 @@ var mutants = []mutant{
 	},
 	{
 		15, "what nobody has signed in a pack is not counted", "store/remote/app.go",
-		"		s.opt.Recorder.Add(stats.Of(reason.MissUntrusted), 1)\n", "",
+		"		s.opt.Recorder.Add(stats.Of(reason.MissUntrusted), 1)\n", "		s.opt.Recorder.Add(stats.Of(reason.MissUntrusted), 0)\n",
 		"", "TestAppPack",
 	},
 	{

@@ -324,6 +324,25 @@ func TestObjectBombs(t *testing.T) {
 	}
 }
 
+// TestVerifiedIsBounded: of seals that were seen no more than so many are remembered.
+func TestVerifiedIsBounded(t *testing.T) {
+	t.Parallel()
+	b := object1(t, writer("ours", keyOf(1)), storetest.New(t, "one", 1))
+	o, err := parse(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := verified{of: make(map[[sha256.Size]byte]struct{})}
+	for i := range maxVerified {
+		v.of[sha256.Sum256(u32(i))] = struct{}{}
+	}
+	for range 2 {
+		if err := v.verify(o, o.seal(b).Head); err != nil || len(v.of) > maxVerified {
+			t.Errorf("%d are remembered, %v", len(v.of), err)
+		}
+	}
+}
+
 // TestSmallBombs: a manifest, or a list of what an application uses, may not expand to as much as an entry.
 func TestSmallBombs(t *testing.T) {
 	t.Parallel()

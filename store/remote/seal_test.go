@@ -80,6 +80,7 @@ func TestVet(t *testing.T) {
 		"a .bin that goes on":            {head, append(bytes.Clone(bin), 0), false},
 		"of a stranger":                  {sealedBy(t, theirs, "a", "one").Seal.Head, bin, false},
 		"of a stranger, as if of ours":   {signedBy(theirs), bin, false},
+		"with a wrong signature":         {changed(head, len(head)-1), bin, false},
 		"of another tenant":              {sealedBy(t, ours, "b", "one").Seal.Head, bin, false},
 		"of a manifest":                  {manifest, bin, false},
 		"cut":                            {head[:len(head)-1], bin, false},
