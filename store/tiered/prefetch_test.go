@@ -32,6 +32,7 @@ type known struct {
 	m         *remotetest.Memory
 	trips     atomic.Int64 // calls of the engine
 	hangs     atomic.Bool
+	list      atomic.Value // the name of the one object that does not hang
 	keys      []key.Key
 	manifests []key.Digest
 }
@@ -40,7 +41,7 @@ func newKnown(t *testing.T, o remote.Options) *known {
 	t.Helper()
 	k := new(known)
 	k.m = &remotetest.Memory{Fault: func(ctx context.Context, op remotetest.Op, name string) error {
-		if k.hangs.Load() {
+		if k.hangs.Load() && name != k.list.Load() {
 			return remotetest.Hang(ctx, op, name)
 		}
 		k.trips.Add(1)
@@ -163,17 +164,10 @@ func TestPrefetch(t *testing.T) {
 			t.Errorf("%+v of one that is given up, %v", got, time.Since(begin))
 		}
 		// So does one that has told what is used.
-		k.hangs.Store(false)
-		list := remote.New(k.m, remote.Options{}).AppName("app")
-		k.m.Fault = func(ctx context.Context, op remotetest.Op, name string) error {
-			if name == list {
-				return nil
-			}
-			return remotetest.Hang(ctx, op, name)
-		}
+		k.list.Store(remote.New(k.m, remote.Options{}).AppName("app"))
 		c := newMachine(t, tiered.Options{Far: k.far(k.m, remote.Options{})})
 		begin = time.Now()
-		if got := c.Prefetch(t.Context(), "app"); got != (store.Prefetched{From: "far", Listed: uses}) || time.Since(begin) != 10*time.Second {
+		if got := c.Prefetch(t.Context(), "app"); got != (store.Prefetched{From: "far", Listed: uses}) || time.Since(begin) != 10*time.Second+10*time.Millisecond {
 			t.Errorf("%+v of one that hangs behind its list, %v", got, time.Since(begin))
 		}
 	})
@@ -182,18 +176,20 @@ func TestPrefetch(t *testing.T) {
 // A store that answers with what it was not asked for has nothing of it kept.
 func TestPrefetchLies(t *testing.T) {
 	t.Parallel()
-	asked, other := storetest.New(t, "asked", 10), storetest.New(t, "other", 10)
-	for name, answer := range map[string]*store.Entry{
-		"another": other, "none": nil, "without a recipe": {Key: asked.Key, Artifact: asked.Artifact}, "without an artifact": {Key: asked.Key, Recipe: asked.Recipe},
-	} {
-		m := newMachine(t, tiered.Options{Far: []tiered.Far{{Name: "far", Store: lister{newFar(), asked.Key, answer}}}})
-		if got := m.Prefetch(t.Context(), "app"); got != (store.Prefetched{From: "far", Listed: 1}) {
-			t.Errorf("%s: %+v", name, got)
+	synctest.Test(t, func(t *testing.T) {
+		asked, other := storetest.New(t, "asked", 10), storetest.New(t, "other", 10)
+		for name, answer := range map[string]*store.Entry{
+			"another": other, "none": nil, "without a recipe": {Key: asked.Key, Artifact: asked.Artifact}, "without an artifact": {Key: asked.Key, Recipe: asked.Recipe},
+		} {
+			m := newMachine(t, tiered.Options{Far: []tiered.Far{{Name: "far", Store: lister{newFar(), asked.Key, answer}}}})
+			if got := m.Prefetch(t.Context(), "app"); got != (store.Prefetched{From: "far", Listed: 1}) {
+				t.Errorf("%s: %+v", name, got)
+			}
+			for _, k := range []key.Key{asked.Key, other.Key} {
+				miss(t, m.near, k, reason.MissAbsent)
+			}
 		}
-		for _, k := range []key.Key{asked.Key, other.Key} {
-			miss(t, m.near, k, reason.MissAbsent)
-		}
-	}
+	})
 }
 
 // lister knows of one key, and answers with something.
@@ -216,50 +212,54 @@ func (l lister) GetApp(
 // A near store that asks for signatures gets them.
 func TestPrefetchKeepsSeals(t *testing.T) {
 	t.Parallel()
-	private := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
-	o := remote.Options{Sign: private, Trust: trust.Of(private.Public().(ed25519.PublicKey))}
-	k := newKnown(t, o)
-	if err := remote.New(k.m, o).PutBlob(t.Context(), store.Manifests, k.manifests[0], content(k.manifests[0], false)); err != nil {
-		t.Fatal(err)
-	}
-	near := disk.New(disk.Options{Dir: filepath.Join(t.TempDir(), "root"), Vetter: remote.New(nil, o)})
-	defer near.Close()
-	s := tiered.New(near, tiered.Options{Far: k.far(k.m, remote.Options{Trust: o.Trust})})
-	defer s.Close()
-	if got := s.Prefetch(t.Context(), "app"); got != (store.Prefetched{From: "far", Listed: uses, Came: uses, Manifests: 1}) {
-		t.Errorf("%+v", got)
-	}
-	if n := k.near(t, &machine{near: near}); n != uses {
-		t.Errorf("%d entries are near", n)
-	}
-	if _, err := near.GetBlob(t.Context(), store.Manifests, k.manifests[0]); err != nil {
-		t.Errorf("the manifest: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		private := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
+		o := remote.Options{Sign: private, Trust: trust.Of(private.Public().(ed25519.PublicKey))}
+		k := newKnown(t, o)
+		if err := remote.New(k.m, o).PutBlob(t.Context(), store.Manifests, k.manifests[0], content(k.manifests[0], false)); err != nil {
+			t.Fatal(err)
+		}
+		near := disk.New(disk.Options{Dir: filepath.Join(t.TempDir(), "root"), Vetter: remote.New(nil, o)})
+		defer near.Close()
+		s := tiered.New(near, tiered.Options{Far: k.far(k.m, remote.Options{Trust: o.Trust})})
+		defer s.Close()
+		if got := s.Prefetch(t.Context(), "app"); got != (store.Prefetched{From: "far", Listed: uses, Came: uses, Manifests: 1}) {
+			t.Errorf("%+v", got)
+		}
+		if n := k.near(t, &machine{near: near}); n != uses {
+			t.Errorf("%d entries are near", n)
+		}
+		if _, err := near.GetBlob(t.Context(), store.Manifests, k.manifests[0]); err != nil {
+			t.Errorf("the manifest: %v", err)
+		}
+	})
 }
 
 // What was found in one store is in the nearer one as it came, and near with the seal of it: who copies it has a key, and does not vouch for it.
 func TestSealsAreKept(t *testing.T) {
 	t.Parallel()
-	builder, mine := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, ed25519.SeedSize))
-	o := remote.Options{Sign: mine, Trust: trust.Of(builder.Public().(ed25519.PublicKey), mine.Public().(ed25519.PublicKey))}
-	hot, record := new(remotetest.Memory), new(remotetest.Memory)
-	e := storetest.New(t, "e", 500)
-	w := remote.New(record, remote.Options{Sign: builder})
-	if _, err := w.Put(t.Context(), e); err != nil {
-		t.Fatal(err)
-	}
-	m := newMachine(t, tiered.Options{Far: []tiered.Far{{Name: "hot", Store: remote.New(hot, o)}, {Name: "record", Store: remote.New(record, o)}}})
-	if _, err := m.Get(t.Context(), e.Key); err != nil {
-		t.Fatal(err)
-	}
-	m.settle(t)
-	want := record.Object(w.Name(e.Key))
-	if !bytes.Equal(hot.Object(w.Name(e.Key)), want) {
-		t.Error("the nearer store has another object")
-	}
-	if seal, err := m.near.Seal(t.Context(), e.Key); err != nil || len(seal) == 0 || !bytes.HasPrefix(want, seal) {
-		t.Errorf("the near store has another seal: %x, %v", seal, err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		builder, mine := ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)), ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, ed25519.SeedSize))
+		o := remote.Options{Sign: mine, Trust: trust.Of(builder.Public().(ed25519.PublicKey), mine.Public().(ed25519.PublicKey))}
+		hot, record := new(remotetest.Memory), new(remotetest.Memory)
+		e := storetest.New(t, "e", 500)
+		w := remote.New(record, remote.Options{Sign: builder})
+		if _, err := w.Put(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		m := newMachine(t, tiered.Options{Far: []tiered.Far{{Name: "hot", Store: remote.New(hot, o)}, {Name: "record", Store: remote.New(record, o)}}})
+		if _, err := m.Get(t.Context(), e.Key); err != nil {
+			t.Fatal(err)
+		}
+		m.settle(t)
+		want := record.Object(w.Name(e.Key))
+		if !bytes.Equal(hot.Object(w.Name(e.Key)), want) {
+			t.Error("the nearer store has another object")
+		}
+		if seal, err := m.near.Seal(t.Context(), e.Key); err != nil || len(seal) == 0 || !bytes.HasPrefix(want, seal) {
+			t.Errorf("the near store has another seal: %x, %v", seal, err)
+		}
+	})
 }
 
 // What the first store does not have the next one is asked for; the list may be of either.
