@@ -1,7 +1,9 @@
 package agent
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"net"
@@ -76,6 +78,16 @@ func TestHostileClients(t *testing.T) {
 		}
 	}
 	cut := func(b []byte) []byte { return b[:len(b)-1] }
+	// Of other code than the SHA-256 in the header says; all other digests are right.
+	otherDigest := func(b []byte) []byte {
+		h, err := format.ParseHeader(b, int64(len(b)))
+		must(t, err)
+		sum, digest := b[:h.HeaderBytes-sha256.Size], b[h.HeaderBytes-sha256.Size:]
+		sum[bytes.Index(sum, h.Binaries[0].Digest[:])] ^= 1
+		all := sha256.Sum256(sum)
+		copy(digest, all[:])
+		return b
+	}
 	ofAnother := func([]byte) []byte {
 		src, err := format.EncodeSrc(another.Recipe)
 		must(t, err)
@@ -95,6 +107,7 @@ func TestHostileClients(t *testing.T) {
 		"an entry of zeros":           {head(protocol.Put, 100, strings.Repeat("\x00", 100)), protocol.Refused},
 		"lengths that lie":            {head(protocol.Put, 100, strings.Repeat("\xff", 100)), protocol.Refused},
 		"code changed":                {encoded(t, e, flip(-1), nil), protocol.Refused},
+		"digest of the code changed":  {encoded(t, e, otherDigest, nil), protocol.Refused},
 		"header changed":              {encoded(t, e, flip(70), nil), protocol.Refused},
 		"artifact cut":                {encoded(t, e, cut, nil), protocol.Refused},
 		"recipe changed":              {encoded(t, e, nil, flip(-1)), protocol.Refused},

@@ -84,6 +84,16 @@ var mutants = []mutant{
 		"e == nil || e.Key != k || e.Artifact == nil", "e == nil || e.Artifact == nil",
 		"", "TestLies",
 	},
+	{
+		2, "an entry is put as the object that another came as", "store/remote/seal.go",
+		" || o.key() != e.Key {", " {",
+		"", "TestSealsTravel",
+	},
+	{
+		2, "prefetch: an answer that is of another key is taken", "store/tiered/prefetch.go",
+		" || e == nil || e.Key != k || ", " || e == nil || ",
+		"", "TestPrefetchLies",
+	},
 
 	// 3
 	{
@@ -120,6 +130,11 @@ var mutants = []mutant{
 		3, "who waits does so for as long as the caller allows, whatever the build costs", "store/tiered/lock.go",
 		"bound = min(bound, longestWait*4/5, end.Sub(now)*4/5)", "bound = end.Sub(now) * 4 / 5",
 		"", "TestWaitsEnd",
+	},
+	{
+		3, "nobody asks what the build that a lease is for took with the driver before", "store/tiered/lock.go",
+		"s.lease(s.knowing(ctx, k), k, end)", "s.lease(ctx, k, end)",
+		"", "TestCostIsKnown",
 	},
 	{
 		3, "who waits does not look whether the entry is there", "store/tiered/lock.go",
@@ -290,6 +305,26 @@ var mutants = []mutant{
 		"", "TestRoom",
 	},
 	{
+		6, "nobody asks what the build took with the driver before", "store/tiered/far.go",
+		"	ctx = s.knowing(ctx, k)\n", "",
+		"", "TestCostIsKnown",
+	},
+	{
+		6, "what the driver before took counts more than what is known", "store/tiered/far.go",
+		"	if store.Cost(ctx) > 0 || !slices", "	if !slices",
+		"", "TestCostIsKnown",
+	},
+	{
+		6, "what another program took is the cost of this one", "store/disk/nearest.go",
+		"s.at.Names(h.Key) == at {\n					cost", "s.at.Names(h.Key) != names {\n					cost",
+		"", "TestCostNear",
+	},
+	{
+		6, "of what builds took for other devices the least counts", "store/disk/nearest.go",
+		"					cost = max(cost, h.Cost)\n", "					if cost == 0 || h.Cost < cost {\n						cost = h.Cost\n					}\n",
+		"", "TestCostNear",
+	},
+	{
 		6, "who calls waits for an engine that does not heed its context", "store/tiered/far.go",
 		"	case <-ctx.Done():\n		return none, context.Cause(ctx)\n	}\n}\n\n// limit", "	case <-s.base.Done():\n		return none, context.Cause(ctx)\n	}\n}\n\n// limit",
 		"", "TestHangsOnce",
@@ -363,22 +398,22 @@ var mutants = []mutant{
 	// 7
 	{
 		7, "no signature is asked for", "store/remote/envelope.go",
-		"	if list.IsSet() {\n		if o.signer == nil {", "	if false {\n		if o.signer == nil {",
+		"	if list.IsSet() {\n", "	if false {\n",
 		"", "TestWhatIsSigned",
 	},
 	{
 		7, "what is not signed counts where there is a list", "store/remote/envelope.go",
-		"	if list.IsSet() {\n		if o.signer == nil {", "	if list.IsSet() && o.signer != nil {\n		if o.signer == nil {",
+		"	if list.IsSet() {\n", "	if list.IsSet() && o.signer != nil {\n",
 		"", "TestWhatIsSigned",
 	},
 	{
 		7, "whoever signs is trusted", "store/remote/envelope.go",
-		"		if err := list.Check(o.signer); err != nil {\n			return err\n		}\n", "",
+		"	return list.Check(o.signer)\n", "	return nil\n",
 		"", "TestWhatIsSigned",
 	},
 	{
 		7, "that a trusted key is named is enough", "store/remote/envelope.go",
-		"		if !ed25519.Verify(o.signer, message(o.raw), o.signature) {\n			return fmt.Errorf(\"%w: the signature of %s is wrong\", trust.ErrUntrusted, trust.Fingerprint(o.signer))\n		}\n", "",
+		"		if err := o.verify(); err != nil {\n			return err\n		}\n", "",
 		"", "TestWhatIsSigned",
 	},
 	{
@@ -403,7 +438,7 @@ var mutants = []mutant{
 	},
 	{
 		7, "it is decompressed before it is verified", "store/remote/remote.go",
-		"	if err := o.check(s.opt.Tenant, kind, name, s.opt.Trust, s.opt.MaxSize); err != nil {\n", "	if _, err := o.decompress(s.z); err != nil {\n		return o, nil, err\n	}\n	if err := o.check(s.opt.Tenant, kind, name, s.opt.Trust, s.opt.MaxSize); err != nil {\n",
+		"	if err := o.check(s.opt.Tenant, kind, name, s.opt.Trust, limit); err != nil {\n", "	if _, err := o.decompress(s.z); err != nil {\n		return o, nil, err\n	}\n	if err := o.check(s.opt.Tenant, kind, name, s.opt.Trust, limit); err != nil {\n",
 		"", "TestVerifiedBeforeDecompressed",
 	},
 	{
@@ -437,9 +472,182 @@ var mutants = []mutant{
 		"", "TestPutMeetsAnother",
 	},
 	{
+		7, "what nobody trusts replaces what is signed", "store/remote/put.go",
+		"	return err == nil && o.signer != nil && (!s.opt.Trust.IsSet() || s.opt.Trust.Check(o.signer) == nil)\n", "	return err == nil && o.signer != nil\n",
+		"", "TestPutMeetsAnother",
+	},
+	{
 		7, "manifests are not signed", "store/remote/blobs.go",
-		"		_, content, err = s.unseal(b, kindManifest, name[:])\n", "		var o *object\n		if o, err = parse(b); err == nil {\n			content, err = o.decompress(s.z)\n		}\n",
+		"		if o, content, err = s.unseal(b, kindManifest, name[:]); err == nil {\n",
+		"		if o, err = parse(b); err == nil {\n			content, err = o.decompress(s.z)\n		}\n		if err == nil {\n",
 		"", "TestManifestsAreSigned",
+	},
+	{
+		7, "a node cache hands out what came under a key that is revoked", "store/remote/seal.go",
+		"	if err := o.checkSigner(s.opt.Trust); err != nil {\n		return err\n	}\n", "	if o.signer == nil {\n		return trust.ErrUntrusted\n	}\n",
+		"", "TestVetForgets",
+	},
+	{
+		7, "a node cache remembers whom to trust with the signature", "store/remote/seal.go",
+		"	if err := o.checkSigner(s.opt.Trust); err != nil {\n		return err\n	}\n",
+		"	if _, known := s.seals.of[sha256.Sum256(seal)]; !known {\n		if err := o.checkSigner(s.opt.Trust); err != nil {\n			return err\n		}\n	}\n",
+		"", "TestVetForgets",
+	},
+	{
+		7, "a node cache hands out what a trusted key is named for", "store/remote/seal.go",
+		"	if err := s.seals.verify(o, seal); err != nil {\n		return err\n	}\n", "",
+		"", "TestVet",
+	},
+	{
+		7, "a signature is remembered, and not of what", "store/remote/seal.go",
+		"	sum := sha256.Sum256(head)\n", "	sum := sha256.Sum256(head[:16])\n",
+		"", "TestVet",
+	},
+	{
+		7, "a signature that is wrong is remembered as right", "store/remote/seal.go",
+		"	if err := o.verify(); err != nil {\n		return err\n	}\n	v.mu.Lock()\n",
+		"	if err := o.verify(); err != nil {\n		v.mu.Lock()\n		defer v.mu.Unlock()\n		if v.of == nil {\n			v.of = make(map[[sha256.Size]byte]struct{})\n		}\n		v.of[sum] = struct{}{}\n		return err\n	}\n	v.mu.Lock()\n",
+		"", "TestVet",
+	},
+	{
+		7, "signatures are remembered without bound", "store/remote/seal.go",
+		"	if v.of == nil || len(v.of) >= maxVerified {\n", "	if v.of == nil {\n",
+		"", "TestVerifiedIsBounded",
+	},
+	{
+		7, "a seal counts with code of another", "store/remote/seal.go",
+		"	if !bytes.Equal(h.Sum(nil), o.content[:]) {\n		return fmt.Errorf(\"%w: something else was signed\", trust.ErrUntrusted)\n	}\n", "",
+		"", "TestVet",
+	},
+	{
+		7, "a seal counts for another entry, with its code", "store/remote/seal.go",
+		"	case o.kind != kind || !bytes.Equal(o.name, name):\n		return fmt.Errorf(\"%w: %w\", trust.ErrUntrusted, errName)\n", "",
+		"", "TestVet",
+	},
+	{
+		7, "no seal is one", "store/remote/seal.go",
+		"	if len(seal) == 0 {\n		return fmt.Errorf(\"%w: there is no signature\", trust.ErrUntrusted)\n	}\n", "	if len(seal) == 0 {\n		return nil\n	}\n",
+		"", "TestVet",
+	},
+	{
+		7, "a node cache does not ask before it hands out an entry", "store/disk/get.go",
+		"	if err := s.vet(d, path, *k, f, info); err != nil {\n		return nil, err\n	}\n", "",
+		"", "TestVet",
+	},
+	{
+		7, "a node cache does not ask before it hands out an open file", "store/disk/open.go",
+		"				err = s.vet(r.Dir, path, k, opened, info)\n", "				err = nil\n",
+		"", "TestVet",
+	},
+	{
+		7, "a node cache does not ask before it hands out a manifest", "store/disk/seal.go",
+		"		err = s.vetted(s.o.Vetter.VetBlob(name, seal, content))\n	}\n	return content, info, err", "		_ = seal\n	}\n	return content, info, err",
+		"", "TestVetManifests",
+	},
+	{
+		7, "a node cache does not ask before it keeps an entry", "store/disk/put.go",
+		"		err = w.vetEntry()\n", "		err = nil\n",
+		"", "TestVet",
+	},
+	{
+		7, "a node cache does not ask before it keeps a manifest", "store/disk/seal.go",
+		"		if err := s.vetted(s.o.Vetter.VetBlob(name, seal, content)); err != nil {\n			return nil, fmt.Errorf(\"%w: %w\", store.ErrInvalid, err)\n		}\n", "",
+		"", "TestVetManifests",
+	},
+	{
+		7, "what may not be handed out stays in the place of what may", "store/disk/put.go",
+		" && !errors.Is(w.s.vetFile(leaf, *found.Same, w.e.Key), rootdir.ErrUntrusted)\n", " && !errors.Is(nil, rootdir.ErrUntrusted)\n",
+		"", "TestVet",
+	},
+	{
+		7, "the agent's node cache asks nobody", "agent/agent.go",
+		"			o.Vetter = signer\n", "			_ = signer\n",
+		"", "TestSpoiledSeals",
+	},
+	{
+		7, "an agent without remotes does not heed a tenant's list", "cmd/kernstash/internal/node/remotes.go",
+		"len(c.Addresses) == 0 && t.Trust == \"\" {", "len(c.Addresses) == 0 {",
+		"", "TestSigners",
+	},
+	{
+		7, "what is handed over is signed with whatever code it has", "agent/handle.go",
+		"format.VerifyBin(bin)", "format.DecodeBin(bin)",
+		"", "TestHostileClients",
+	},
+	{
+		7, "what is backfilled is signed anew", "store/tiered/far.go",
+		"			s.upload(t, &near)\n", "			anew := near\n			anew.Seal = nil\n			s.upload(t, &anew)\n",
+		"", "TestSealsAreKept",
+	},
+	{
+		7, "what is found far is kept without its seal", "store/tiered/far.go",
+		"	near.From = \"\"\n", "	near.From, near.Seal = \"\", nil\n",
+		"", "TestSealsAreKept",
+	},
+	{
+		7, "what came sealed is put signed anew", "store/remote/put.go",
+		"	if e.Seal != nil {\n", "	if false {\n",
+		"", "TestSealsTravel",
+	},
+	{
+		7, "what came under a key that is not trusted is signed anew", "store/remote/seal.go",
+		"	if err == nil && s.Asks() {\n		err = o.checkSigner(s.opt.Trust)\n	}\n	if err != nil {\n		return nil, fmt.Errorf(\"%w: the signature under which it came: %w\", store.ErrInvalid, err)\n",
+		"	if err == nil && s.Asks() {\n		err = o.checkSigner(s.opt.Trust)\n	}\n	if err != nil {\n		return nil, nil\n",
+		"", "TestSealsTravel",
+	},
+	{
+		7, "what has a seal is sealed anew", "store/remote/seal.go",
+		"	if s.err != nil || e.Seal != nil {\n", "	if s.err != nil {\n",
+		"", "TestSeal",
+	},
+	{
+		7, "a key that the list does not know signs what is handed over", "store/remote/seal.go",
+		"	return !s.Asks() || s.opt.Trust.Check(s.opt.Sign.Public().(ed25519.PublicKey)) == nil\n", "	return true\n",
+		"agent", "TestNoKeyToSignWith",
+	},
+	{
+		7, "an agent that cannot sign takes what nobody may get", "agent/tenant.go",
+		"	return t.Write && (t.signer == nil || !t.signer.Asks() || t.signer.Signs())\n", "	return t.Write\n",
+		"", "TestNoKeyToSignWith",
+	},
+	{
+		7, "a list of what an application uses counts without a signature", "store/remote/app.go",
+		"		_, b, err = s.unseal(b, kindApp, sum[:])\n",
+		"		of := *s\n		if o, _ := parse(b); o != nil && o.signer == nil {\n			of.opt.Trust = nil\n		}\n		_, b, err = of.unseal(b, kindApp, sum[:])\n",
+		"", "TestApp",
+	},
+	{
+		7, "the list of another application counts", "store/remote/app.go",
+		"		_, b, err = s.unseal(b, kindApp, sum[:])\n",
+		"		if o, _ := parse(b); o != nil && o.kind == kindApp {\n			copy(sum[:], o.name)\n		}\n		_, b, err = s.unseal(b, kindApp, sum[:])\n",
+		"", "TestApp",
+	},
+	{
+		7, "an entry counts because it stands in a pack", "store/remote/app.go",
+		"			e, _, err := s.open(b, k, true)\n",
+		"			var e *store.Entry\n			o, err := parse(b)\n			if err == nil {\n				if b, err = o.decompress(s.z); err == nil {\n					e, err = unpack(b, k, true)\n				}\n			}\n",
+		"", "TestAppPack",
+	},
+	{
+		7, "a manifest counts because it stands in a pack", "store/remote/app.go",
+		"			content, seal, err := s.openManifest(b, m, nil)\n",
+		"			var content, seal []byte\n			o, err := parse(b)\n			if err == nil {\n				content, err = o.decompress(s.z)\n			}\n",
+		"", "TestAppPack",
+	},
+	{
+		7, "an unsigned list replaces a signed one", "store/remote/app.go",
+		"		return errSigned\n", "		return nil\n",
+		"", "TestPutApp",
+	},
+	{
+		7, "prefetch keeps entries without their seals", "store/tiered/prefetch.go",
+		"		if _, err := p.s.Near.Put(p.ctx, e); err == nil {\n", "		e.Seal = nil\n		if _, err := p.s.Near.Put(p.ctx, e); err == nil {\n",
+		"", "TestPrefetchKeepsSeals",
+	},
+	{
+		7, "prefetch keeps manifests without their seals", "store/tiered/prefetch.go",
+		"		if p.s.putNear(p.ctx, name, b, seal) == nil {\n", "		if p.s.putNear(p.ctx, name, b, nil) == nil {\n",
+		"", "TestPrefetchKeepsSeals",
 	},
 
 	// 8
@@ -470,8 +678,13 @@ var mutants = []mutant{
 	},
 	{
 		8, "who asks for signatures and cannot sign puts all the same", "cmd/kernstash/internal/remotes/remotes.go",
-		"	readOnly := c.Sign == nil && c.Trust.IsSet()\n", "	readOnly := false\n",
+		"	readOnly := c.readOnly || c.Sign == nil && c.Trust.IsSet()\n", "	readOnly := c.readOnly\n",
 		"", "TestFarSigns",
+	},
+	{
+		8, "prefetch keeps what it fetches where nothing may be kept", "store/tiered/prefetch.go",
+		"	if s.o.ReadOnly || !p.know(app) {\n", "	if !p.know(app) {\n",
+		"", "TestPrefetch",
 	},
 	{
 		8, "Redis: a refusal is not known as one", "store/redis/errors.go",
@@ -496,6 +709,21 @@ var mutants = []mutant{
 		"", "TestTrustedNonsense",
 	},
 	{
+		9, "a pack of any size is read", "store/remote/app.go",
+		"min(s.opt.MaxSize, MaxPack))\n	if err", "s.opt.MaxSize)\n	if err",
+		"", "TestAppPack",
+	},
+	{
+		9, "a pack of any size is put", "store/remote/app.go",
+		"if len(pack)+kept+4+len(b) > limit {", "if false {",
+		"", "TestPutApp",
+	},
+	{
+		9, "lists and manifests expand to as much as entries may", "store/remote/remote.go",
+		"		limit = min(limit, maxManifest)\n", "		limit = max(limit, maxManifest)\n",
+		"", "TestSmallBombs",
+	},
+	{
 		9, "objects are not compressed", "store/remote/put.go",
 		"s.enc.EncodeAll(content, nil)",
 		"func(c []byte) []byte {\n" +
@@ -509,17 +737,19 @@ var mutants = []mutant{
 	// 10
 	{
 		10, "prefetch gets one by one", "store/tiered/prefetch.go",
-		"			many.GetMany(ctx, keys, func(k key.Key, e *store.Entry, err error) {\n", "			one := func(ctx context.Context, keys []key.Key, got func(key.Key, *store.Entry, error)) {\n				for _, k := range keys {\n					many.GetMany(ctx, []key.Key{k}, got)\n				}\n			}\n			one(ctx, keys, func(k key.Key, e *store.Entry, err error) {\n",
+		"		apps.GetApp(ctx, app, wanted, most, got, gotManifest)\n",
+		"		for _, k := range wanted.Keys {\n			apps.GetApp(ctx, app, &store.App{Keys: []key.Key{k}}, most, got, gotManifest)\n		}\n" +
+			"		apps.GetApp(ctx, app, &store.App{Manifests: wanted.Manifests}, most, got, gotManifest)\n",
 		"", "TestPrefetch",
 	},
 	{
 		10, "what is near is prefetched", "store/tiered/prefetch.go",
-		"		if _, err := s.Near.GetFirst(ctx, k); err != nil {\n			left = append(left, k)\n		}\n", "		left = append(left, k)\n",
+		"		if _, err := p.s.Near.GetFirst(p.ctx, k); err == nil {\n			p.Near++\n		} else {\n			p.keys[k] = true\n		}\n", "		p.keys[k] = true\n",
 		"", "TestPrefetch",
 	},
 	{
 		10, "engines that get one by one do so one after the other", "store/remote/many.go",
-		"const inFlight = 16\n", "const inFlight = 1\n",
+		"const inFlight = 32\n", "const inFlight = 1\n",
 		"", "TestGetManyAtOnce",
 	},
 	{
@@ -529,7 +759,47 @@ var mutants = []mutant{
 	},
 	{
 		10, "a prefetch that hangs does so for ever", "store/tiered/prefetch.go",
-		"		limit := prefetchTimeouts * t.Timeout\n", "		limit := 1000000 * t.Timeout\n",
+		"	limit := prefetchTimeouts * t.Timeout\n", "	limit := 1000000 * t.Timeout\n",
+		"", "TestPrefetch",
+	},
+	{
+		10, "a pack is read where little of it is wanted", "store/tiered/prefetch.go",
+		"2*len(wanted.Keys) > p.Listed", "len(wanted.Keys) > 0",
+		"", "TestPrefetch",
+	},
+	{
+		10, "no pack is read", "store/remote/app.go",
+		"most && len(wanted.Keys)", "!most && len(wanted.Keys)",
+		"", "TestAppPack",
+	},
+	{
+		10, "what stands not whole in a pack is not got by itself", "store/remote/app.go",
+		"			s.badPacked(s.miss(err))\n", "			got(k, nil, s.miss(err))\n			continue\n",
+		"", "TestAppPack",
+	},
+	{
+		10, "what the first remote does not have the next one is not asked for", "store/tiered/prefetch.go",
+		"			p.from(t, apps, app)\n", "			p.from(t, apps, app)\n			break\n",
+		"", "TestPrefetchFromSeveral",
+	},
+	{
+		10, "a remote that does not answer for an entry makes a shorter list", "store/remote/app.go",
+		"			case reasonOfMiss(o.err) == reason.MissRemote:\n				return put, fmt.Errorf(\"put the list of %q: %w\", app, o.err)\n", "",
+		"", "TestPutApp",
+	},
+	{
+		10, "each who asks an agent to prefetch has it fetch", "agent/tenant.go",
+		"was && now.Sub(at) < prefetchPause || t.ahead", "was && now.Sub(at) < 0 || t.ahead",
+		"", "TestPrefetch",
+	},
+	{
+		10, "an agent prefetches for any number at one time", "agent/tenant.go",
+		" || t.ahead >= maxPrefetches {", " {",
+		"", "TestPrefetch",
+	},
+	{
+		10, "an agent remembers without bound what it has prefetched", "agent/tenant.go",
+		"	if t.prefetched == nil || len(t.prefetched) >= maxPrefetched {\n", "	if t.prefetched == nil {\n",
 		"", "TestPrefetch",
 	},
 
@@ -595,15 +865,20 @@ var mutants = []mutant{
 	},
 	{
 		13, "headers are uploaded", "store/tiered/blobs.go",
-		"kind != store.Manifests || len(s.present()) == 0 || s.o.ReadOnly || ctx.Err() != nil {\n		return err\n	}\n	b, invalid := portable(content, name)\n",
+		"kind != store.Manifests || len(s.present()) == 0 || s.o.ReadOnly || ctx.Err() != nil {\n		return err\n	}\n	b, invalid := manifest.Portable(content, name)\n",
 		"len(s.present()) == 0 || s.o.ReadOnly || ctx.Err() != nil {\n		return err\n	}\n" +
-			"	b, invalid := portable(content, name)\n	if kind == store.Headers {\n		b, invalid = content, nil\n	}\n",
+			"	b, invalid := manifest.Portable(content, name)\n	if kind == store.Headers {\n		b, invalid = content, nil\n	}\n",
 		"", "TestManifests",
 	},
 	{
-		13, "manifests leave with the stamps of this machine's files", "store/tiered/blobs.go",
+		13, "manifests leave with the stamps of this machine's files", "deps/manifest/manifest.go",
 		"	m.Unstamp()\n", "",
-		"", "TestManifests",
+		"store/tiered", "TestManifests",
+	},
+	{
+		13, "prefetched manifests have the stamps of another machine's files", "store/tiered/prefetch.go",
+		"		b, err := manifest.Portable(signed, name)\n", "		_, err = manifest.Portable(signed, name)\n		b := signed\n",
+		"", "TestPrefetch",
 	},
 	{
 		13, "an error of Redis shows the password", "store/redis/errors.go",
@@ -643,6 +918,32 @@ var mutants = []mutant{
 		"", "TestWhatIsSigned",
 	},
 	{
+		14, "a seal of another tenant counts in a node cache", "store/remote/seal.go",
+		"	case o.tenant != s.opt.Tenant:\n		return fmt.Errorf(\"%w: %w\", trust.ErrUntrusted, errTenant)\n", "",
+		"", "TestVet",
+	},
+	{
+		14, "what came as an object of another tenant is put as that", "store/remote/seal.go",
+		" || o.tenant != s.opt.Tenant || o.key()", " || o.key()",
+		"", "TestSealsTravel",
+	},
+	{
+		14, "what an application of another tenant uses counts", "store/remote/app.go",
+		"		_, b, err = s.unseal(b, kindApp, sum[:])\n",
+		"		o, _ := parse(b)\n		of := *s\n		if o != nil {\n			of.opt.Tenant = o.tenant\n		}\n		_, b, err = of.unseal(b, kindApp, sum[:])\n",
+		"", "TestApp",
+	},
+	{
+		14, "lists of all tenants have one name", "store/remote/app.go",
+		"return s.prefix() + \"a/\" +", "return layout + \"/a/\" +",
+		"", "TestNames",
+	},
+	{
+		14, "packs of all tenants have one name", "store/remote/app.go",
+		"return s.prefix() + \"p/\" +", "return layout + \"/p/\" +",
+		"", "TestNames",
+	},
+	{
 		14, "the agent takes everybody for the first tenant", "agent/agent.go",
 		"		if t.Anyone && p.uid != 0 || ", "		if true || t.Anyone && p.uid != 0 || ",
 		"", "TestTwoUsers",
@@ -653,8 +954,8 @@ var mutants = []mutant{
 		"", "TestTwoUsers",
 	},
 	{
-		14, "a tenant of an agent that may read alone writes", "agent/handle.go",
-		"	return x.t.Write\n", "	return true\n",
+		14, "a tenant of an agent that may read alone writes", "agent/tenant.go",
+		"	return t.Write && (", "	return (",
 		"", "TestTwoUsers",
 	},
 	{
@@ -668,8 +969,8 @@ var mutants = []mutant{
 		"", "TestRemotesOfTenants",
 	},
 	{
-		14, "the tenant of the setting is that of an agent's tenant called default", "cmd/kernstash/internal/node/node.go",
-		"		s.Tenant = \"default\" //", "		_ = s.Tenant //",
+		14, "the tenant of the setting is that of an agent's tenant called default", "cmd/kernstash/internal/node/remotes.go",
+		"	if a.alone { //", "	if true { //",
 		"", "TestTenantOfTheSetting",
 	},
 	{
@@ -750,8 +1051,23 @@ var mutants = []mutant{
 		"", "TestWhatIsSigned",
 	},
 	{
+		15, "what is not trusted is not counted where nobody asks for it", "store/tiered/prefetch.go",
+		"		s.count(stats.Of(reason.MissUntrusted))\n", "",
+		"", "TestPrefetchUntrusted",
+	},
+	{
+		15, "what nobody has signed in a pack is not counted", "store/remote/app.go",
+		"		s.opt.Recorder.Add(stats.Of(reason.MissUntrusted), 1)\n", "		s.opt.Recorder.Add(stats.Of(reason.MissUntrusted), 0)\n",
+		"", "TestAppPack",
+	},
+	{
+		15, "what a node cache does not hand out is not counted", "agent/handle.go",
+		"			x.t.untrusted.Add(1) //", "			//",
+		"", "TestRevokedInTheNodeCache",
+	},
+	{
 		15, "nobody is told of what is not trusted", "store/remote/remote.go",
-		"		s.warn(kind, name, err)\n", "",
+		"		s.warn(\"what a remote holds is not trusted\", kind, name, err)\n", "",
 		"", "TestUntrustedIsWarnedOfOnce",
 	},
 }

@@ -3,6 +3,7 @@
 package disk
 
 import (
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -143,5 +144,10 @@ func TestCostNear(t *testing.T) {
 	put("image", "3", 2*time.Second)
 	want(3 * time.Second)
 	must(t, s.Delete(t.Context(), most))
+	want(2 * time.Second)
+	// What lies in the place of another counts for nothing.
+	b, err := os.ReadFile(binPath(s, put("another image", "4", time.Hour)))
+	must(t, err)
+	must(t, os.WriteFile(binPath(s, put("image", "4", time.Millisecond)), b, 0o600))
 	want(2 * time.Second)
 }

@@ -133,7 +133,9 @@ func TestAppPack(t *testing.T) {
 			pack[len(pack)-1]++
 			return pack
 		}, 1, 1},
-		"too large": {func(_ *testing.T, _ *fleet, pack []byte) []byte { return make([]byte, remote.MaxPack+1) }, 41, 0},
+		"too large": {func(_ *testing.T, _ *fleet, pack []byte) []byte { // and good, up to there
+			return append(pack, make([]byte, remote.MaxPack+1-len(pack))...)
+		}, 41, 0},
 		"of objects that nobody signed": {func(t *testing.T, f *fleet, pack []byte) []byte {
 			other := new(remotetest.Memory)
 			s := remote.New(oneByOne{other}, remote.Options{})
@@ -142,11 +144,14 @@ func TestAppPack(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if _, err := s.PutApp(t.Context(), "app", f.sums, nil); err != nil {
+			if err := s.PutBlob(t.Context(), store.Manifests, key.Digest{1}, []byte("evil")); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.PutApp(t.Context(), "app", f.sums, []key.Digest{{1}}); err != nil {
 				t.Fatal(err)
 			}
 			return must(other.Get(t.Context(), s.PackName("app"), 1<<20))
-		}, 41, 40},
+		}, 41, 41},
 		"of another tenant": {func(t *testing.T, f *fleet, pack []byte) []byte {
 			s := f.store(nil, remote.Options{Tenant: "other"})
 			for i := range 40 {

@@ -324,6 +324,40 @@ func TestObjectBombs(t *testing.T) {
 	}
 }
 
+// TestVerifiedIsBounded: of seals that were seen no more than so many are remembered.
+func TestVerifiedIsBounded(t *testing.T) {
+	t.Parallel()
+	b := object1(t, writer("ours", keyOf(1)), storetest.New(t, "one", 1))
+	o, err := parse(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := verified{of: make(map[[sha256.Size]byte]struct{})}
+	for i := range maxVerified {
+		v.of[sha256.Sum256(u32(i))] = struct{}{}
+	}
+	for range 2 {
+		if err := v.verify(o, o.seal(b).Head); err != nil || len(v.of) > maxVerified {
+			t.Errorf("%d are remembered, %v", len(v.of), err)
+		}
+	}
+}
+
+// TestSmallBombs: a manifest, or a list of what an application uses, may not expand to as much as an entry.
+func TestSmallBombs(t *testing.T) {
+	t.Parallel()
+	s := New(nil, Options{Tenant: "ours"})
+	name, payload := make([]byte, sha256.Size), s.enc.EncodeAll(make([]byte, 1000), nil)
+	for _, kind := range []string{kindManifest, kindApp} {
+		for size, bad := range map[uint64]bool{1000: false, maxManifest + 1: true} {
+			b := sealed(t, kind, name, payload, size, nil)
+			if _, _, err := s.unseal(b, kind, name); errors.Is(err, errBomb) != bad || (err != nil) != bad {
+				t.Errorf("%s of %d bytes: %v", kind, size, err)
+			}
+		}
+	}
+}
+
 // TestGolden pins an object that was made by docs/FORMAT.md, with openssl and a frame of zstd written by
 // hand; see testdata/golden.py.
 func TestGolden(t *testing.T) {

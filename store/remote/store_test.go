@@ -62,6 +62,10 @@ func TestNames(t *testing.T) {
 	if got := s.LeaseName(e.Key); got != "lease/team-1/"+sum {
 		t.Errorf("the lease is called %s", got)
 	}
+	const app = "a172cedcae47474b615c54d510a5d84a8dea3032e958587430b413538be3f333" // SHA-256 of "app"
+	if got := []string{s.AppName("app"), s.PackName("app")}; !slices.Equal(got, []string{"v1/team-1/a/" + app, "v1/team-1/p/" + app}) {
+		t.Errorf("an application's are called %v", got)
+	}
 	if err := s.Delete(t.Context(), e.Key); err != nil || len(m.Names()) != 3 {
 		t.Errorf("%v after a deletion, %v", m.Names(), err)
 	}

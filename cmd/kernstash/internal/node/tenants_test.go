@@ -20,33 +20,36 @@ import (
 	"github.com/kernstash/kernstash/trust"
 )
 
+// keysIn makes a key that signs, in a file, and a list that has it, in a directory.
+func keysIn(t *testing.T, dir, name string) (own, list string) {
+	t.Helper()
+	k, err := trust.Generate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, _, err := trust.Marshal(k)
+	if err != nil {
+		t.Fatal(err)
+	}
+	public, err := trust.MarshalPublic(k.Public().(ed25519.PublicKey))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own, list = filepath.Join(dir, name+".pem"), filepath.Join(dir, name)
+	for _, err := range []error{os.WriteFile(own, private, 0o600), os.Mkdir(list, 0o700), os.WriteFile(filepath.Join(list, "a.pem"), public, 0o600)} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return own, list
+}
+
 // TestRemotesOfTenants: what a tenant of an agent hands over is its own in the remotes, signed and believed by its own keys.
 func TestRemotesOfTenants(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	keys := func(name string) (own, list string) {
-		k, err := trust.Generate()
-		if err != nil {
-			t.Fatal(err)
-		}
-		private, _, err := trust.Marshal(k)
-		if err != nil {
-			t.Fatal(err)
-		}
-		public, err := trust.MarshalPublic(k.Public().(ed25519.PublicKey))
-		if err != nil {
-			t.Fatal(err)
-		}
-		own, list = filepath.Join(dir, name+".pem"), filepath.Join(dir, name)
-		for _, err := range []error{os.WriteFile(own, private, 0o600), os.Mkdir(list, 0o700), os.WriteFile(filepath.Join(list, "a.pem"), public, 0o600)} {
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-		return own, list
-	}
-	signOne, trustOne := keys("one")
-	signTwo, trustTwo := keys("two")
+	signOne, trustOne := keysIn(t, dir, "one")
+	signTwo, trustTwo := keysIn(t, dir, "two")
 	objects := filepath.Join(dir, "objects")
 	if err := os.Mkdir(objects, 0o700); err != nil {
 		t.Fatal(err)
@@ -111,5 +114,50 @@ func TestRemotesOfTenants(t *testing.T) {
 	}
 	if got := reads(agent.Tenant{Name: "two", Sign: signTwo, Trust: trustOne}); got != reason.MissUntrusted {
 		t.Errorf("moved: %v, want %v", got, reason.MissUntrusted)
+	}
+}
+
+// TestSigners: who asks for signatures in the node cache of a tenant.
+func TestSigners(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	sign, list := keysIn(t, dir, "own")
+	_, others := keysIn(t, dir, "others")
+	for name, tt := range map[string]struct {
+		remote, trust string // of the settings
+		tenant        agent.Tenant
+		want          string
+	}{
+		"no remote":                         {"", "", agent.Tenant{}, "nobody"},
+		"no remote, a list of the settings": {"", list, agent.Tenant{Sign: sign}, "nobody"}, // it is for remotes
+		"no remote, a list of its own":      {"", "", agent.Tenant{Sign: sign, Trust: list}, "asks, signs"},
+		"a remote":                          {"file://" + dir, "", agent.Tenant{}, "takes all"},
+		"a remote of its own":               {"", list, agent.Tenant{Remote: "file://" + dir}, "asks"},
+		"a list of the settings":            {"file://" + dir, list, agent.Tenant{Sign: sign}, "asks, signs"},
+		"no key":                            {"file://" + dir, list, agent.Tenant{}, "asks"},
+		"a key that is not there":           {"file://" + dir, list, agent.Tenant{Sign: filepath.Join(dir, "none.pem")}, "asks"},
+		"its own list before the settings'": {"file://" + dir, list, agent.Tenant{Sign: sign, Trust: others}, "asks"},
+	} {
+		s, err := settings.Load(settings.Inputs{Flags: map[string]string{"remote": tt.remote, "trust": tt.trust, "remote-sign-key": ""}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tt.tenant.Name = "a"
+		of, err := (&tenants{s, false, slog.New(slog.DiscardHandler), make(map[string]remotes.Config)}).signer(tt.tenant)
+		got := "nobody"
+		switch {
+		case err != nil:
+			t.Errorf("%s: %v", name, err)
+		case of == nil:
+		case of.Signs() && of.Asks():
+			got = "asks, signs"
+		case of.Asks():
+			got = "asks"
+		default:
+			got = "takes all"
+		}
+		if got != tt.want {
+			t.Errorf("%s: %s, want %s", name, got, tt.want)
+		}
 	}
 }
