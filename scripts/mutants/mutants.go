@@ -715,7 +715,7 @@ var mutants = []mutant{
 	},
 	{
 		9, "a pack of any size is put", "store/remote/app.go",
-		"if len(pack)+kept+4+len(b) > limit {", "if false {",
+		"if len(pack)+kept+4+len(b) > limit {", "if len(pack)+kept+4+len(b) > 1000*limit {",
 		"", "TestPutApp",
 	},
 	{
