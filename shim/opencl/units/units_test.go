@@ -332,7 +332,7 @@ func TestCommandBuffers(t *testing.T) {
 	timing.Long(t)
 	u := newUnits(t, stage.PoCL)
 	r := u.do("cold", "c a; c b; b a,b", "a 0; b 0; made 101", compiled, compiled, compiled)
-	if !strings.Contains(r.Report, `"event":"job"`) || !strings.Contains(r.Report, `"label":"k"}`) {
+	if !strings.Contains(r.Report, `"event":"job"`) || !strings.Contains(r.Report, `"label":"k"`) {
 		t.Errorf("the launch was not told:\n%s", r.Report)
 	}
 	u.work()
