@@ -136,6 +136,9 @@ var ErrDropped = errors.New("dropped, the cache is full")
 // ErrBusy is wrapped by what a store answers that works, and asks to be called less often.
 var ErrBusy = errors.New("asks to be called less often")
 
+// ErrSlow is wrapped by what a store answers that works, and does not come to an entry in time: others it may have.
+var ErrSlow = errors.New("it does not come in time")
+
 // ErrInvalid is wrapped by Put for an entry without a recipe, an artifact or
 // code, or whose key is not its recipe's.
 var ErrInvalid = errors.New("invalid entry")

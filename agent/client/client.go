@@ -167,13 +167,19 @@ func missed(err error) error {
 	return &store.MissError{Reason: why, Cause: err}
 }
 
+var errNone = errors.New("the agent has none")
+
 // missOf is a miss that the agent reports.
 func missOf(code uint32) error {
 	why := reason.Reason(code)
 	if code > uint32(reason.MissRemote) || why < reason.MissAbsent {
 		why = reason.MissRemote
 	}
-	return &store.MissError{Reason: why, Cause: errors.New("the agent has none")}
+	cause := errNone
+	if why == reason.MissRemote { // a remote of the agent's; the agent answers
+		cause = fmt.Errorf("%w: %w", errNone, store.ErrSlow)
+	}
+	return &store.MissError{Reason: why, Cause: cause}
 }
 
 // List yields an error: whoever wants to know asks the agent's owner.

@@ -14,6 +14,8 @@ import (
 
 	"github.com/kernstash/kernstash/agent/internal/protocol"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/reason"
+	"github.com/kernstash/kernstash/store"
 )
 
 // pair returns a connection of a client, and its other end.
@@ -165,4 +167,15 @@ func descriptors(t *testing.T) int {
 		t.Fatal(err)
 	}
 	return len(all)
+}
+
+// TestMissOfARemote: that a remote of the agent does not answer is not the agent's failure.
+func TestMissOfARemote(t *testing.T) {
+	t.Parallel()
+	for why, slow := range map[reason.Reason]bool{reason.MissRemote: true, reason.MissAbsent: false, reason.MissUntrusted: false} {
+		err := missOf(uint32(why))
+		if miss, ok := errors.AsType[*store.MissError](err); !ok || miss.Reason != why || errors.Is(err, store.ErrSlow) != slow {
+			t.Errorf("%v: %v", why, err)
+		}
+	}
 }

@@ -17,7 +17,6 @@ import (
 // What a call ends with that a far store did not answer.
 var (
 	errLate   = errors.New("it did not answer in time")
-	errSlow   = errors.New("what it sends does not arrive in time")
 	errBroken = errors.New("it is not called for a while, having failed")
 	errWrong  = errors.New("it answered with another entry")
 )
@@ -58,7 +57,7 @@ func call[T any](s *Store, ctx context.Context, b bound, f func(context.Context)
 	var none T
 	select {
 	case a := <-answers:
-		if why := context.Cause(ctx); a.err != nil && (errors.Is(why, errLate) || errors.Is(why, errSlow)) {
+		if why := context.Cause(ctx); a.err != nil && (errors.Is(why, errLate) || errors.Is(why, store.ErrSlow)) {
 			a.err = fmt.Errorf("%w: %w", why, a.err)
 		}
 		return a.v, a.err
@@ -92,7 +91,7 @@ func (s *Store) settle(ctx context.Context, t *tier, b *breaker, err error, limi
 	case errors.Is(err, store.ErrBusy): // it works, and a pause of all calls is more than it asks for
 		s.count(stats.RemoteErrors)
 		b.unprobed()
-	case errors.Is(err, errSlow): // it works, and a small object comes
+	case errors.Is(err, store.ErrSlow): // it works, and a small object comes
 		s.count(stats.RemoteTimeouts)
 		b.worked()
 	case errors.Is(err, errLate) || errors.Is(err, context.DeadlineExceeded):
@@ -116,7 +115,7 @@ func (s *Store) settle(ctx context.Context, t *tier, b *breaker, err error, limi
 func answered(err error) bool {
 	if miss, ok := errors.AsType[*store.MissError](err); ok {
 		switch {
-		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errLate), errors.Is(err, errSlow):
+		case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded), errors.Is(err, errLate), errors.Is(err, store.ErrSlow):
 			return false
 		}
 		switch miss.Reason {
@@ -229,7 +228,7 @@ func (f *fetch) tell(why reason.Reason, err error) {
 func (s *Store) fetchFrom(ctx context.Context, t *tier, k key.Key) (*store.Entry, error) {
 	if s.slow.has(question{tier: t.index, sum: k.Sum}) {
 		s.count(stats.RemoteSkipped)
-		return nil, errSlow
+		return nil, store.ErrSlow
 	}
 	switch t.reads.ask() {
 	case closed:
@@ -256,7 +255,7 @@ func (s *Store) ask(ctx context.Context, t *tier, k key.Key) (*store.Entry, erro
 		return e, err
 	}, nil)
 	s.settle(ctx, t, &t.reads, err, b.limit)
-	if errors.Is(err, errSlow) {
+	if errors.Is(err, store.ErrSlow) {
 		s.slow.add(question{tier: t.index, sum: k.Sum})
 	}
 	if err != nil {

@@ -76,8 +76,8 @@ func (f *flow) Expect(ctx context.Context, total int64) error {
 	defer f.mu.Unlock()
 	f.total += max(total, 0)
 	if rate := f.pace.now(); rate > 0 && float64(f.total) > rate*f.most.Seconds() {
-		f.end(errSlow)
-		return errSlow
+		f.end(store.ErrSlow)
+		return store.ErrSlow
 	}
 	return nil
 }
@@ -106,7 +106,7 @@ func (f *flow) check() {
 	}
 	why := errLate
 	if f.total > 0 && float64(f.moved) >= answersRate*now.Sub(f.begin).Seconds() && now.Sub(f.last) < f.limit/2 {
-		why = errSlow
+		why = store.ErrSlow
 		f.pace.set(float64(f.moved)/max(f.last.Sub(f.first), time.Millisecond).Seconds(), paceLasts*now.Sub(f.begin))
 	}
 	f.end(why)

@@ -2,6 +2,7 @@ package tiered_test
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
@@ -178,6 +179,28 @@ func TestProbeFlows(t *testing.T) {
 		f.works()
 		miss(t, m, storetest.New(t, "small", 10).Key, reason.MissAbsent)
 	})
+}
+
+// A store that answers that an entry does not come in time, as an agent does of its own remotes, is asked for others.
+func TestSlowAnswer(t *testing.T) {
+	t.Parallel()
+	f := newFar()
+	m := newMachine(t, tiered.Options{Far: []tiered.Far{{Name: "agent", Store: f}}})
+	stored := storetest.New(t, "stored", 10)
+	if _, err := f.Put(t.Context(), stored); err != nil {
+		t.Fatal(err)
+	}
+	f.fails(func(context.Context, string) error {
+		return &store.MissError{Reason: reason.MissRemote, Cause: fmt.Errorf("the agent has none: %w", store.ErrSlow)}
+	})
+	for i := range 20 { // more than open the breaker
+		miss(t, m, storetest.New(t, strconv.Itoa(i), 10).Key, reason.MissRemote)
+	}
+	f.works()
+	if _, err := m.Get(t.Context(), stored.Key); err != nil {
+		t.Error(err)
+	}
+	m.counted(t, map[stats.Counter]int64{stats.RemoteTimeouts: 20, stats.RemoteMisses: 20, stats.RemoteHits: 1})
 }
 
 // An upload that hangs is no reason not to read, and one that only takes too long is none not to upload.
