@@ -143,7 +143,6 @@ are the devices of: ` + runtimes.BuiltTitles() + `.` +
 			case !runtimes.Linked:
 				return runtimes.ErrNone
 			}
-			worker.CloseInherited(3)
 			o := worker.Options{NormalPriority: !nice, Limit: limit}
 			return a.OnCache(func(ctx context.Context, c cli.Cache) error { return rebuild.Compare(ctx, c, again, o) })(cmd, nil)
 		},

@@ -41,7 +41,6 @@ what needs header files by paths that nobody noted, the application compiles, as
 				return runtimes.ErrNone
 			}
 			o.NormalPriority = !nice
-			worker.CloseInherited(3)
 			return a.OnCache(func(ctx context.Context, c cli.Cache) error {
 				if plan {
 					return rebuild.Plan(ctx, c)
