@@ -1,6 +1,10 @@
-/* rtc LIBRARY nvrtc|hiprtc OPTION: compiles a kernel. */
+/* rtc LIBRARY nvrtc|hiprtc OPTION [MS]: compiles a kernel, and lives on for some milliseconds. */
+#define _POSIX_C_SOURCE 200809L
+
 #include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
 int main(int argc, char **argv)
 {
@@ -16,5 +20,9 @@ int main(int argc, char **argv)
 	int e = create(&p, "extern \"C\" __global__ void k(int *a) { a[0] = 1; }", "k.cu", 0, NULL, NULL);
 	e |= compile(p, 1, options);
 	printf("%d\n", e);
+	if (argc > 4) {
+		struct timespec t = {atoi(argv[4]) / 1000, atoi(argv[4]) % 1000 * 1000000L};
+		nanosleep(&t, NULL);
+	}
 	return e != 0;
 }
