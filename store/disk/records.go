@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -104,19 +103,15 @@ func closeRecords(m *rootdir.Meta, bounded bool) error {
 		if err != nil {
 			return err
 		}
-		written := func(name string) int64 {
-			info, _ := d.Lstat(name)
-			return info.Mtime
-		}
-		slices.SortFunc(names, func(a, b string) int { return cmp.Compare(written(a), written(b)) })
 		for _, name := range names[:max(0, len(names)-recordsFiles+1)] {
 			_ = d.Remove(name)
 		}
 	}
-	return d.Rename(recordsCurrent+recordsSuffix, d, fmt.Sprintf("%016x%s", rand.Uint64(), recordsSuffix))
+	return d.Rename(recordsCurrent+recordsSuffix, d, fmt.Sprintf("%016x%s", time.Now().UnixNano(), recordsSuffix))
 }
 
-// closedRecords returns the names of files that are not written any more, in no order.
+// closedRecords returns the names of files that are not written any more, the oldest first: a name is the time at
+// which it was given.
 func closedRecords(d safefs.Dir) ([]string, error) {
 	all, err := rootdir.ListNames(d)
 	var names []string
@@ -126,6 +121,7 @@ func closedRecords(d safefs.Dir) ([]string, error) {
 			names = append(names, name)
 		}
 	}
+	slices.Sort(names)
 	return names, err
 }
 

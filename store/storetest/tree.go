@@ -22,7 +22,7 @@ type Tree struct {
 
 // specified is what may be below a root.
 var specified = regexp.MustCompile(`^(VERSION|CACHEDIR\.TAG|\.meta|\.meta/(locks|account|stats|files|tmp)` +
-	`|\.meta/records(\.db|/(current|[0-9a-f]{16})\.1)?` +
+	`|\.meta/records(\.db(\.sum)?|/(current|[0-9a-f]{16})\.1)?` +
 	`|\.meta/(headers|manifests)(/[0-9a-f]{2}(/[0-9a-f]{64})?)?` +
 	`|[0-9a-f]{32}(/[0-9a-f]{32}){0,3}|[0-9a-f]{32}(/[0-9a-f]{32}){3}/[0-9]+\.(bin|src))$`)
 

@@ -21,8 +21,10 @@ func Forget(ctx context.Context, d *disk.Store) error {
 	if st := d.Status(); !st.On || !st.Exists {
 		return nil
 	}
-	if err := os.RemoveAll(d.RecordsIndex()); err != nil {
-		return fmt.Errorf("forget: %w", err)
+	for _, path := range []string{d.RecordsIndex(), d.RecordsIndex() + sumSuffix} {
+		if err := os.RemoveAll(path); err != nil {
+			return fmt.Errorf("forget: %w", err)
+		}
 	}
 	return nil
 }

@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"runtime/debug"
 	"syscall"
 	"time"
@@ -60,6 +59,7 @@ type Ledger struct {
 	db *bolt.DB // nil: there is nothing
 
 	anew bool // the index goes where it is found to be damaged
+	lost bool // the library has panicked: it is not called any more
 }
 
 // Who reads the index shares it with others, for as long as it takes to print; who merges has it alone, for moments, and goes
@@ -110,7 +110,12 @@ func changed(d *disk.Store, f func(*Ledger) error) error {
 	try := func() error {
 		err := l.open(false, mergeWait)
 		if err == nil {
-			err = f(l)
+			if err = l.unsum(); err == nil {
+				err = f(l)
+			}
+			if !l.lost {
+				l.putSum()
+			}
 			l.Close()
 		}
 		return err
@@ -118,6 +123,8 @@ func changed(d *disk.Store, f func(*Ledger) error) error {
 	err := try()
 	if broken(err) {
 		_ = os.RemoveAll(d.RecordsIndex())
+		_ = l.unsum()
+		l.lost = false
 		err = try()
 	}
 	if errors.Is(err, fs.ErrNotExist) { // nothing was ever stored there
@@ -147,28 +154,26 @@ func (l *Ledger) open(readOnly bool, wait time.Duration) error {
 		return errBroken
 	case err == nil && info.Size() == 0 && readOnly:
 		return errEmpty
+	case err == nil:
+		if err := l.checkSum(); err != nil {
+			return err
+		}
 	}
 	var failed error
 	o := &bolt.Options{Timeout: wait, FreelistType: bolt.FreelistMapType, ReadOnly: readOnly}
 	o.OpenFile = func(string, int, os.FileMode) (*os.File, error) { // which follows no link out of the root
-		r, err := os.OpenRoot(l.d.Dir())
-		if err != nil {
-			return nil, err
-		}
-		defer r.Close()
 		flags := os.O_RDWR | os.O_CREATE
 		if readOnly {
 			flags = os.O_RDONLY
 		}
-		rel, err := filepath.Rel(l.d.Dir(), path)
-		if err != nil {
-			return nil, err
-		}
 		var f *os.File
-		f, failed = r.OpenFile(rel, flags, 0o600)
+		failed = l.inRoot(func(r *os.Root, rel string) (err error) {
+			f, err = r.OpenFile(rel, flags, 0o600)
+			return err
+		})
 		return f, failed
 	}
-	err = guarded(func() (err error) {
+	err = l.guarded(func() (err error) {
 		l.db, err = bolt.Open(path, 0o600, o)
 		return err
 	})
@@ -189,11 +194,16 @@ func (l *Ledger) open(readOnly bool, wait time.Duration) error {
 	return err
 }
 
-// guarded calls f. What the index's library makes of damage, a panic or a fault, is an error.
-func guarded(f func() error) (err error) {
+// guarded calls f. What the index's library makes of damage, a panic or a fault, is an error. Its locks may be held
+// for ever then.
+func (l *Ledger) guarded(f func() error) (err error) {
+	if l.lost {
+		return errBroken
+	}
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if v := recover(); v != nil {
+			l.lost = true
 			err = fmt.Errorf("%w: %v", errBroken, v)
 		}
 	}()
@@ -204,15 +214,16 @@ func (l *Ledger) view(f func(*bolt.Tx) error) error {
 	if l.db == nil {
 		return nil
 	}
-	err := guarded(func() error { return l.db.View(f) })
+	err := l.guarded(func() error { return l.db.View(f) })
 	if errors.Is(err, errBroken) && l.anew { // by the next one that merges
 		_ = os.Remove(l.d.RecordsIndex())
+		_ = l.unsum()
 	}
 	return err
 }
 
 func (l *Ledger) update(f func(*bolt.Tx) error) error {
-	return guarded(func() error { return l.db.Update(f) })
+	return l.guarded(func() error { return l.db.Update(f) })
 }
 
 func makeBuckets(tx *bolt.Tx) error {
@@ -242,7 +253,7 @@ func checkVersion(tx *bolt.Tx) error {
 // Close gives the index back.
 func (l *Ledger) Close() {
 	if l.db != nil {
-		_ = guarded(l.db.Close)
+		_ = l.guarded(l.db.Close) // nor is what was lost: its file was removed, and goes with the process
 		l.db = nil
 	}
 }
