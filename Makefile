@@ -44,7 +44,7 @@ lib: ## build libkernstash.so, and the layers, into lib/
 	$(COMPILE) capi/build lib -v
 
 # What tests make up their cases of: other ones with each commit, the same ones wherever it is tested.
-export KERNSTASH_TEST_SEED ?= $(addprefix 0x,$(shell git rev-parse --short=12 HEAD 2>/dev/null))
+export TEST_SEED ?= $(addprefix 0x,$(shell git rev-parse --short=12 HEAD 2>/dev/null))
 
 # go starts the tests of packages in this order. The longest come first.
 LONGEST = ./shim/... ./cmd/... ./worker/build ./gpu/opencl/... ./store/disk ./capi ./deps

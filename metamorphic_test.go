@@ -54,7 +54,7 @@ type metaPlayer struct {
 func (m *meta) errorf(format string, args ...any) {
 	m.t.Helper()
 	last := append(slices.Clone(m.done[:len(m.workers)]), m.done[max(len(m.workers), len(m.done)-20):]...)
-	m.t.Errorf("KERNSTASH_TEST_SEED=%d, step %d: %s\nlast steps: %q", m.seed, len(m.done), fmt.Sprintf(format, args...), last)
+	m.t.Errorf("TEST_SEED=%d, step %d: %s\nlast steps: %q", m.seed, len(m.done), fmt.Sprintf(format, args...), last)
 }
 
 func (m *meta) note(format string, args ...any) {
@@ -431,7 +431,7 @@ func (m *meta) end() {
 // TestMetamorphic does random things with random configurations in several
 // processes, and compares with a model: what each program is, what may hit and
 // what must, that the counters add up and the limit holds. A failure names its
-// seed; with KERNSTASH_TEST_SEED the long form begins with that one.
+// seed; with TEST_SEED the long form begins with that one.
 func TestMetamorphic(t *testing.T) {
 	t.Parallel()
 	seeds, steps := 12, 60

@@ -29,19 +29,19 @@ func Long(t testing.TB) {
 	}
 }
 
-// Seed returns the seed of a test that makes up its cases: KERNSTASH_TEST_SEED if it is set, else another one
+// Seed returns the seed of a test that makes up its cases: TEST_SEED if it is set, else another one
 // each time. It is logged. make sets it to the number of the commit: each commit meets other cases, and the same
 // ones wherever it is tested.
 func Seed(t testing.TB) uint64 {
 	t.Helper()
 	seed := rand.Uint64()
-	if text := os.Getenv("KERNSTASH_TEST_SEED"); text != "" {
+	if text := os.Getenv("TEST_SEED"); text != "" {
 		var err error
 		if seed, err = strconv.ParseUint(text, 0, 64); err != nil {
-			t.Fatalf("KERNSTASH_TEST_SEED: %v", err)
+			t.Fatalf("TEST_SEED: %v", err)
 		}
 	}
-	t.Logf("KERNSTASH_TEST_SEED=%d", seed)
+	t.Logf("TEST_SEED=%d", seed)
 	return seed
 }
 
