@@ -163,7 +163,10 @@ func (l *Line) Append(b []byte) []byte {
 		if !l.Since.IsZero() {
 			w.Since = l.Since.Unix()
 		}
-		text := w.append(nil)
+		text, err := json.Marshal(w)
+		if err != nil {
+			return b // there is no error
+		}
 		if len(text)+len("12345678 \n") > maxLine && n > 1 {
 			continue
 		}
@@ -172,34 +175,6 @@ func (l *Line) Append(b []byte) []byte {
 		b = append(append(b, ' '), text...)
 		return append(b, '\n')
 	}
-}
-
-// append writes w as encoding/json does, which applications that only hit do not pay for: 700 KiB of its pages.
-func (w *written) append(b []byte) []byte {
-	text := func(name, s string) {
-		if s != "" { // which holds nothing that strconv escapes otherwise than JSON; see cut
-			b = strconv.AppendQuote(append(append(append(b, ",\""...), name...), "\":"...), s)
-		}
-	}
-	number := func(name string, n int64) {
-		if n != 0 {
-			b = strconv.AppendInt(append(append(append(b, ",\""...), name...), "\":"...), n, 10)
-		}
-	}
-	b = strconv.AppendInt(append(strconv.AppendQuote(append(b, `{"kind":`...), string(w.Kind)), `,"at":`...), w.At, 10)
-	entry, _ := w.Entry.MarshalText() // there is no error
-	text("app", w.App)
-	text("entry", string(entry))
-	number("hits", w.Hits)
-	number("saved_us", w.Saved)
-	number("since", w.Since)
-	number("cost_us", w.Cost)
-	text("label", w.Label)
-	text("device", w.Device)
-	text("api", w.API)
-	text("reason", w.Reason)
-	text("nearest", w.Nearest)
-	return append(b, '}')
 }
 
 // cut returns at most n bytes of s, whole characters that can be printed.

@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strconv"
 	"strings"
 	"time"
 
@@ -119,7 +120,7 @@ func parse(u *url.URL) (config, error) {
 	}
 	for name, values := range query {
 		if len(values) > 1 {
-			return c, fmt.Errorf("%s is there twice", name)
+			return c, fmt.Errorf("%s is there twice", parameter(name))
 		}
 		value := values[0]
 		switch name {
@@ -142,7 +143,7 @@ func parse(u *url.URL) (config, error) {
 				return c, fmt.Errorf("anonymous: %w", err)
 			}
 		default:
-			return c, fmt.Errorf("it has no parameter %q", name)
+			return c, fmt.Errorf("it has no parameter %s", parameter(name))
 		}
 	}
 	if endpoint == "" {
@@ -168,7 +169,16 @@ func flag(s string) (bool, error) {
 	case "0", "false":
 		return false, nil
 	}
-	return false, fmt.Errorf("want 0 or 1, not %q", s)
+	return false, errors.New("want 0 or 1") // what it is may be a password
+}
+
+// parameter returns what an error says of a parameter: of what is no name, which may be a password, nothing.
+func parameter(name string) string {
+	noName := func(r rune) bool { return (r < 'a' || 'z' < r) && (r < 'A' || 'Z' < r) && r != '-' && r != '_' }
+	if strings.ContainsFunc(name, noName) {
+		return "of such a name"
+	}
+	return strconv.Quote(name)
 }
 
 // firstOf returns the first of some variables that is set.

@@ -22,8 +22,6 @@ func TestRecords(t *testing.T) {
 			env := append(s.WithLibrary(t), "KERNSTASH_RECORDS="+set)
 			s.MustRun(t, env, "observe", "run")
 			s.MustRun(t, env, kernstash, "worker", "run", "--quiet", "--idle", "1ms")
-			s.MustRun(t, env, "observe", "run")
-			s.MustRun(t, env, "observe", "run")
 			ask := func(args ...string) []byte {
 				t.Helper()
 				out, err := exec.Command(kernstash, append(args, "--json", "--dir", s.Path("cache"))...).Output()
@@ -32,26 +30,36 @@ func TestRecords(t *testing.T) {
 				}
 				return out
 			}
+			if set == "0" {
+				s.MustRun(t, env, "observe", "run")
+				if misses, hits := ask("why"), ask("ls", "--app", "observe"); string(misses) != "[]\n" || len(hits) > 0 {
+					t.Errorf("%s\n%s", misses, hits)
+				}
+				return
+			}
 			var misses []struct{ App, Key, Was string }
 			if err := json.Unmarshal(ask("why"), &misses); err != nil {
 				t.Fatal(err)
 			}
-			if set == "0" {
-				if out := ask("ls", "--app", "observe"); len(misses) > 0 || len(out) > 0 {
-					t.Errorf("%+v\n%s", misses, out)
-				}
-				return
-			}
 			if len(misses) != 1 || misses[0].App != "observe" || misses[0].Was != "never seen" {
-				t.Errorf("misses: %+v", misses)
+				t.Fatalf("misses: %+v", misses)
 			}
+			// What a process was about to write when it ended is lost: on a busy machine some hits are.
 			var entry struct {
 				Key  string
 				Hits int
 				Apps []struct{ App string }
 			}
-			if out := ask("ls", "--app", "observe"); json.Unmarshal(out, &entry) != nil || entry.Key != misses[0].Key || entry.Hits != 2 || len(entry.Apps) != 1 {
-				t.Errorf("%s", out)
+			runs := 0
+			for entry.Hits < 2 && runs < 10 {
+				s.MustRun(t, env, "observe", "run")
+				runs++
+				if out := ask("ls", "--app", "observe"); len(out) > 0 && json.Unmarshal(out, &entry) != nil || entry.Hits > runs {
+					t.Fatalf("after %d runs: %s", runs, out)
+				}
+			}
+			if entry.Key != misses[0].Key || entry.Hits < 2 || len(entry.Apps) != 1 {
+				t.Errorf("after %d runs: %+v", runs, entry)
 			}
 		})
 	}

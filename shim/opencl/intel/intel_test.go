@@ -343,8 +343,8 @@ func heavySource(kernels, steps int) string {
 // From the second in a process, a hit takes little more than one of the driver's own cache of binaries,
 // which it keeps in a folder cl_cache where there is one: 0.06 ms more for a one-line kernel that is asked
 // for again and again, 1.7 times as long for heavy programs, each of which is another one. What counts there
-// are the pages that the C library gives back and gets anew for each program; in the first ten of a process
-// it and Go get pages that they keep.
+// are the pages that the C library gives back and gets anew for each program, as it does for a program of a
+// binary without the layer.
 //
 // The first hit in a process is to take at most 4 ms and half as much again as the driver takes, in
 // which Go's runtime starts, and the library adds at most 12 MB.

@@ -99,19 +99,19 @@ static cl_int build_plainly(struct program *p, cl_uint n, const cl_device_id *li
 static bool restore_all(struct build *b, const ksf_message *m, const char *options, struct message *results)
 {
 	cl_context context = program_context(b->program);
-	cl_program handle = context == NULL ? NULL : restore(context, b->n, b->devices, m, options, results);
-	struct shadow *s = handle == NULL ? NULL : shadow_new(handle, b->n, b->devices, m, options, false);
-	if (s != NULL) {
+	/* The record comes first: behind what the driver takes for its program it would keep the C library from
+	 * giving that back to the system. */
+	struct shadow *s = context == NULL ? NULL : shadow_new(NULL, b->n, b->devices, m, options, false);
+	cl_program handle = s == NULL ? NULL : restore(context, b->n, b->devices, m, options, results);
+	if (handle != NULL) {
+		s->handle = handle;
 		s->context = context;
 		program_set_shadow(b->program, s, 0);
 		return true;
 	}
-	if (handle != NULL) {
-		next.clReleaseProgram(handle);
-		message_free(results);
-	}
-	if (context == NULL || handle != NULL)
+	if (s == NULL)
 		add_results(results, NULL, b->n, b->devices, CL_OUT_OF_HOST_MEMORY, 0, false);
+	shadow_put(s);
 	return false;
 }
 

@@ -21,21 +21,17 @@ static ksf_message *kept_of(const ksf_message *m, bool is_object)
 	return copy;
 }
 
-/* The last record that was done with. It lies behind what the driver took for its program: the C library
- * gives that back to the system where nothing is behind it, and has each page of it made anew for the next. */
-static struct shadow *_Atomic last;
-
 static void shadow_free(struct shadow *s)
 {
 	free(s->kept);
 	free(s->options);
-	free(atomic_exchange(&last, s));
+	free(s);
 }
 
 struct shadow *shadow_new(cl_program handle, cl_uint n, const cl_device_id *devices, const ksf_message *m,
 	const char *options, bool is_object)
 {
-	struct shadow *s = calloc(1, sizeof(*s) + n * sizeof(*devices));
+	struct shadow *s = malloc(sizeof(*s) + n * sizeof(*devices));
 	if (s == NULL)
 		return NULL;
 	*s = (struct shadow){.handle = handle, .references = 1, .ndevices = n, .is_object = is_object};
@@ -53,7 +49,7 @@ void shadow_put(struct shadow *s)
 {
 	if (s == NULL || --s->references > 0)
 		return;
-	if (!s->is_program)
+	if (!s->is_program && s->handle != NULL)
 		next.clReleaseProgram(s->handle);
 	library_released(s->answers);
 	shadow_free(s);
