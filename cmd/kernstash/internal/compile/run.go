@@ -75,7 +75,7 @@ func serve(o kernstash.Options, program string, args []string) (status int, by s
 	case r.ran && r.status != 0:
 		e.Outcome, e.Reason = runlog.Failed, fmt.Sprintf("exit status %d", r.status)
 	case r.ran:
-		e.Outcome, e.Reason = runlog.Compiled, cmp.Or(r.unfit, "not in the cache")
+		e.Outcome, e.Reason = runlog.Compiled, cmp.Or(r.unfit, r.stale, "not in the cache")
 	case err != nil:
 		e.Outcome, e.Reason = runlog.Passed, err.Error()
 	default:
@@ -152,6 +152,7 @@ type run struct {
 	status int
 	by     syscall.Signal // that ended it
 	unfit  string         // why nothing is kept of what it made
+	stale  string         // why what is kept does not hold
 
 	key   string
 	found *store.Artifact

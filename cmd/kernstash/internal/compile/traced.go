@@ -3,6 +3,7 @@
 package compile
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -158,6 +159,7 @@ func (t *tracing) find() bool {
 		}
 		renewed, changed := m.Check()
 		if changed != "" {
+			t.stale = cmp.Or(t.stale, changed+" changed since what is kept was made")
 			continue
 		}
 		t.cache.Count(stats.HeadersChecked, 1)
@@ -172,6 +174,7 @@ func (t *tracing) find() bool {
 			t.key = g.Job().Key.Short()
 			return true
 		}
+		t.stale = "what was kept is gone"
 	}
 	return false
 }
