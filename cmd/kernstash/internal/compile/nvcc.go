@@ -70,8 +70,9 @@ var obeyed = strings.Fields(`
 // refused are variables with which compilers, or the loader, do other things beside.
 var refused = []string{"DUMP_KNOBS_TO_FILE", "CAN_FINALIZE_DEBUG", "AS_SECURE_LOG_FILE", "LD_AUDIT", "LD_DEBUG", "LD_PROFILE", "LD_TRACE_LOADED_OBJECTS"}
 
-// Programs that take part are known by name: others may ask for the time, or for variables.
-var programs = pattern.Lazy(`^(nvcc|cicc|cudafe\+\+|ptxas|fatbinary|sh|dash|bash|cc1|cc1plus|([a-z0-9_]+(-[a-z0-9]+)?-linux-gnu-)?(gcc|g\+\+|c\+\+|cc|cpp|as)(-[0-9.]+)?)$`)
+// Programs that take part are known by name: others may ask for the time, or for variables. What a wrapper starts is
+// often called real.
+var programs = pattern.Lazy(`^(nvcc|cicc|cudafe\+\+|ptxas|fatbinary|sh|dash|bash|cc1|cc1plus|([a-z0-9_]+(-[a-z0-9]+)?-linux-gnu-)?(gcc|g\+\+|c\+\+|cc|cpp|as)(-[0-9.]+)?([.-]real)?)$`)
 
 // Files that are no files, of which nothing gets into what is made (traced: 12.4, GCC 12): who asks for the
 // path of its own program, what jemalloc in cicc asks for, the name of a temporary file of cicc, the number of

@@ -335,7 +335,7 @@ func isKnown(path string) error {
 		return err
 	case !programs().MatchString(filepath.Base(path)) || !programs().MatchString(filepath.Base(real)):
 		return fmt.Errorf("it starts %s", path)
-	case !isELF(real):
+	case !isELF(real) && !isWrapper(real):
 		return fmt.Errorf("it starts %s, a script", path)
 	}
 	return nil
