@@ -108,6 +108,9 @@ func (p *program) compile(options []string) error {
 	var pin runtime.Pinner
 	defer pin.Unpin()
 	list := pointers(&pin, options)
+	if p.l.api == NVRTC && p.l.major >= 12 {
+		compiling(p.l.fn("CompileProgram"), options)
+	}
 	return p.failed(call(p.l.fn("CompileProgram"), p.handle, uintptr(len(options)), uintptr(unsafe.Pointer(&list[0]))))
 }
 

@@ -45,6 +45,9 @@ func (l *Library) identify() (key.Device, error) {
 	for _, lib := range libraries {
 		d.Compiler = append(d.Compiler, key.Pair{Name: lib.Soname, Value: lib.ID})
 	}
+	if l.api == NVRTC && l.major >= 12 { // what was kept before may have been made after --restrict: see lasting.go
+		d.Compiler = append(d.Compiler, key.Pair{Name: "kept since", Value: "--restrict is known to last"})
+	}
 	return d, nil
 }
 

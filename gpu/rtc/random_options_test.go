@@ -18,7 +18,7 @@ import (
 
 var optionLines = flag.Int("lines", 0, "random lists of options for each NVRTC; 0: 6, or 75 with KERNSTASH_TEST_LONG")
 
-// nvrtcOptions are options of NVRTC that a list is made of, each in its spellings.
+// nvrtcOptions are options of NVRTC that a list is made of, each in its spellings. Not here: --restrict, which lasts.
 var nvrtcOptions = [][]string{
 	{"--std=c++14", "-std=c++17", "--std c++17"},
 	{"-arch=sm_80", "--gpu-architecture=compute_80", "-arch compute_75", "--gpu-architecture sm_86"},
@@ -30,7 +30,7 @@ var nvrtcOptions = [][]string{
 	{"-lineinfo", "--generate-line-info"}, // not -G: calls are numbered in debug information
 	{"--maxrregcount=32", "-maxrregcount 64"},
 	{"-dc", "-rdc=true", "--relocatable-device-code=false"},
-	{"-ewp", "--extensible-whole-program", "--restrict", "-restrict", "--extra-device-vectorization", "--disable-warnings", "-w"},
+	{"-ewp", "--extensible-whole-program", "--extra-device-vectorization", "--disable-warnings", "-w"},
 	{"--ptxas-options=-v", "--ptxas-options -O1", "-Xptxas --def-load-cache=cg"},
 	{"--diag-suppress=177", "--diag-warn=177", "-diag-error=177", "--display-error-number", "-no-err-no"},
 	{"-dopt=on", "--dopt on", "--builtin-move-forward=false", "--modify-stack-limit=false", "--pre-include=all.h", "-include=all.h"},

@@ -62,8 +62,11 @@ func (r Runtime) Build(_ context.Context, job kernstash.Job) (*Output, *store.Ar
 	if err != nil {
 		return nil, nil, err
 	}
-	if !plain || r.Library.Confirm() != nil {
+	switch {
+	case !plain || r.Library.Confirm() != nil:
 		return o, nil, nil
+	case isRestricted(r.Library.fn("CompileProgram"), q.Options):
+		return o, nil, errRestricted
 	}
 	a, err := o.Artifact(job.Recipe)
 	return o, a, err

@@ -20,11 +20,23 @@ struct rtc_program *rtc_enter(struct rtc_caller *c, enum rtc_function f, void *p
 	return p;
 }
 
+/* Whether --restrict is among the options. NVRTC 12.4 and 13.0 then take it for given in all later compiles of the
+ * process: what they make without it is another process's wrong binary (gpu/rtc/lasting.go). */
+static bool restricts(int n, const char *const *options)
+{
+	for (int i = 0; i < n && options != NULL; i++)
+		if (options[i] != NULL && strncmp(options[i] + strspn(options[i], "-"), "res", 3) == 0)
+			return true;
+	return false;
+}
+
 typedef int (*compile_fn)(void *, int, const char *const *);
 
 static int real_compile(const struct rtc_program *p, unsigned n, const char *const *options)
 {
 	compile_fn compile;
+	if (restricts((int)n, options))
+		atomic_store(&p->library->restricted, true);
 	*(void **)&compile = p->library->real[RTC_COMPILE];
 	return compile(p->handle, (int)n, options);
 }
@@ -165,6 +177,8 @@ static int build(struct rtc_program *p, int n, const char *const *options, uint6
 	uint64_t took = nanoseconds() - from;
 	bool refused = code == RTC_COMPILATION || code == RTC_INVALID_OPTION;
 	if ((code == 0 || refused) && gather(p, code == 0, &m)) {
+		if (atomic_load(&p->library->restricted) && !restricts(n, options))
+			message_text(&m, KSF_PASSED, "NVRTC goes on with --restrict of an earlier compile");
 		message_result(&m, code == 0 ? KSF_BUILT : KSF_FAILED, code, took);
 	} else {
 		message_free(&m);
@@ -240,8 +254,12 @@ int rtc_compile(struct rtc_caller c, void *program, int n, const char *const *op
 {
 	compile_fn real;
 	struct rtc_program *p = rtc_enter(&c, RTC_COMPILE, program, &real);
-	if (p == NULL)
+	if (p == NULL) {
+		struct rtc_library *l = restricts(n, options) ? rtc_library_for(&c) : NULL;
+		if (l != NULL)
+			atomic_store(&l->restricted, true);
 		return real == NULL ? RTC_INTERNAL_ERROR : real(program, n, options);
+	}
 	int code = compile(p, n, options);
 	rtc_program_leave(p);
 	return code;

@@ -13,6 +13,7 @@
 #pragma once
 
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -69,6 +70,7 @@ struct rtc_library {
 	void *real[RTC_FUNCTIONS];
 	struct stat file;          /* all 0: not known */
 	bool replaced;             /* another library may be where this one was: what is known of it is not of that one */
+	atomic_bool restricted;    /* it has compiled with --restrict: see restricts */
 };
 
 /* Whoever calls a function: of a library by dlsym (library), or linked (caller). */

@@ -105,11 +105,16 @@ func (l *Layer) Tell(what uint32, event front.Message) {
 
 // outcome returns what a message says of a compile; one that makes no sense says nothing.
 func (p *pool) outcome(result front.Message, began time.Time) inprocess.Outcome {
-	o, out, err := outcome(result)
+	o, out, unfit, err := outcome(result)
 	if err != nil {
 		return inprocess.Outcome{}
 	}
-	o.Made = func(r *key.Recipe) engine.Outcome { return p.artifact(r, out, o.Took, began) }
+	o.Made = func(r *key.Recipe) engine.Outcome {
+		if unfit != "" {
+			return engine.Outcome{Unfit: unfit}
+		}
+		return p.artifact(r, out, o.Took, began)
+	}
 	return o
 }
 

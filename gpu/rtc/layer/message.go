@@ -71,8 +71,8 @@ func request(r *front.Request) (*Request, error) {
 }
 
 // outcome returns what a message says of a compile, and its output, in memory of its own,
-// where it was built.
-func outcome(result front.Message) (o inprocess.Outcome, out *rtc.Output, err error) {
+// where it was built; unfit says why that is not to be kept.
+func outcome(result front.Message) (o inprocess.Outcome, out *rtc.Output, unfit string, err error) {
 	var log rtc.Answer
 	var lowered []rtc.Lowered
 	forms := make(map[rtc.Form]rtc.Answer)
@@ -82,29 +82,31 @@ func outcome(result front.Message) (o inprocess.Outcome, out *rtc.Output, err er
 		case front.Ended:
 			o.Result, o.Took = front.Result(f.Detail), f.Duration()
 		case front.Status: // the library's, which the application has seen
+		case front.Passed:
+			unfit = f.Text()
 		case front.Log:
 			log = own
 		case front.Binary:
 			if f.Detail >= uint32(rtc.Forms()) {
-				return o, nil, f.Unexpected()
+				return o, nil, "", f.Unexpected()
 			}
 			forms[rtc.Form(f.Detail)] = own
 		case front.Expression:
 			lowered = append(lowered, rtc.Lowered{Expression: f.Text()})
 		case front.Lowered:
 			if len(lowered) == 0 {
-				return o, nil, f.Unexpected()
+				return o, nil, "", f.Unexpected()
 			}
 			last := &lowered[len(lowered)-1]
 			last.Name, last.Code = f.Text(), int(int32(f.Number))
 		default:
-			return o, nil, f.Unexpected()
+			return o, nil, "", f.Unexpected()
 		}
 	}
 	if o.Result == front.Built {
 		out = rtc.NewOutput(log, forms, lowered)
 	}
-	return o, out, nil
+	return o, out, unfit, nil
 }
 
 // served returns an output as C gets it. Empty data is none.

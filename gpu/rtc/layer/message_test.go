@@ -70,17 +70,17 @@ func TestOutcomesAreServed(t *testing.T) {
 		{Tag: front.Expression, Data: text("g")},
 		{Tag: front.Lowered, Number: 7},
 	}
-	o, out, err := outcome(append(m, front.Field{Tag: front.Ended, Detail: 3, Number: 5}, front.Field{Tag: front.Status}))
-	if err != nil || o.Result != front.Built || o.Took != 5 || out.Log() != "log" {
+	o, out, unfit, err := outcome(append(m, front.Field{Tag: front.Ended, Detail: 3, Number: 5}, front.Field{Tag: front.Status}))
+	if err != nil || unfit != "" || o.Result != front.Built || o.Took != 5 || out.Log() != "log" {
 		t.Fatalf("%+v, %+v, %v", o, out, err)
 	}
 	m[2].Number = ^uint64(0)
 	if diff := cmp.Diff(m, served(out)); diff != "" {
 		t.Error(diff)
 	}
-	o, out, err = outcome(front.Message{{Tag: front.Ended, Detail: 4}, {Tag: front.Status, Detail: 6}, {Tag: front.Log, Data: text("no\x00")}})
-	if err != nil || o.Result != front.Failed || out != nil {
-		t.Errorf("%+v, %v", o, err)
+	o, out, unfit, err = outcome(front.Message{{Tag: front.Passed, Data: text("why")}, {Tag: front.Ended, Detail: 4}, {Tag: front.Status, Detail: 6}, {Tag: front.Log, Data: text("no\x00")}})
+	if err != nil || o.Result != front.Failed || out != nil || unfit != "why" {
+		t.Errorf("%+v, %q, %v", o, unfit, err)
 	}
 }
 
@@ -104,7 +104,7 @@ func TestMessagesThatMakeNoSense(t *testing.T) {
 	for _, m := range []front.Message{
 		{{Tag: front.Binary, Detail: uint32(rtc.Forms())}}, {{Tag: front.Binary, Detail: 256}}, {{Tag: front.Lowered}}, {{Tag: front.Kernel}},
 	} {
-		if o, _, err := outcome(m); err == nil {
+		if o, _, _, err := outcome(m); err == nil {
 			t.Errorf("outcome of %v: %+v", m, o)
 		}
 	}

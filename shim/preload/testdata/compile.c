@@ -5,7 +5,8 @@
  *	compile nvrtc|hiprtc LIBRARY FILE [OPTION...]
  *
  * With COMPILE_MXCSR=HEX the compiler is called with that in the register. With
- * COMPILE_ASK_MXCSR it is asked for the name of an expression with that, first.
+ * COMPILE_ASK_MXCSR it is asked for the name of an expression with that, first. With COMPILE_FIRST=OPTION the
+ * same is compiled before, with that option, too; with COMPILE_FIRST_AGAIN by a program that has compiled already.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -58,6 +59,18 @@ int main(int argc, char **argv)
 	find("CreateProgram", &create);
 	find("CompileProgram", &compile);
 	find("DestroyProgram", &destroy);
+	const char *first = getenv("COMPILE_FIRST");
+	if (first != NULL) {
+		const char *options[64] = {"-DFIRST"};
+		for (int i = 4; i < argc && i < 64; i++)
+			options[i - 3] = argv[i];
+		int code = create(&p, source, argv[3], 0, NULL, NULL);
+		if (code == 0 && getenv("COMPILE_FIRST_AGAIN") != NULL)
+			code = compile(p, argc - 3, options);
+		options[0] = first;
+		if (code != 0 || compile(p, argc - 3, options) != 0 || destroy(&p) != 0)
+			return 3;
+	}
 	printf("create: %d\n", create(&p, source, argv[3], 0, NULL, NULL));
 #if defined(__x86_64__)
 	unsigned before = __builtin_ia32_stmxcsr();
