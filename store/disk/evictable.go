@@ -130,11 +130,16 @@ func (e *evictable) found(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.
 	return f, nil
 }
 
-func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool) (u evict.Usage, gone bool) {
-	var names rootdir.LeafNames
+// leafOf returns the directories that a victim is in.
+func leafOf(v *evict.Victim) (names rootdir.LeafNames) {
 	for i := range names {
 		names[i] = hex.EncodeToString(v.Names[i][:])
 	}
+	return names
+}
+
+func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool) (u evict.Usage, gone bool) {
+	names := leafOf(v)
 	leaf, err := e.r.Dir.OpenDir(names.Path())
 	if err != nil {
 		return u, false
