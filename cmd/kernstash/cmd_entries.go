@@ -111,22 +111,33 @@ saved. An entry that several applications used counts for each of them, and once
 }
 
 func showCommand(a *cli.App) *cobra.Command {
-	var source bool
+	var o entries.ShowOptions
 	cmd := &cobra.Command{
 		Use:   "show KEY",
 		Short: "Show an entry: what it was built from, and what came out",
 		Long: `Show one entry: its device and compiler, options, constants, kernels with their
 arguments, build log, sizes and times. KEY is the key that 'kernstash ls' shows,
-or as much of its beginning as is unambiguous.` +
+or as much of its beginning as is unambiguous. "reproduce" are commands that build it
+again, where its device, driver and header files are, or why 'kernstash build' cannot.
+
+--disassemble prints its machine code instead, by the tool for it that is installed
+(nvdisasm, cuobjdump, llvm-objdump, ocloc, objdump), for 30 seconds and 16 MiB of text at
+most for each piece of code; what is text already as it is.` +
 			exits("shown", "there is no such entry, or it cannot be read", "more than one key begins like this"),
 		Example: `  kernstash show 3f2a
   kernstash show 3f2a --source > kernel.cl
+  kernstash show 3f2a --disassemble
   kernstash show 3f2a --json`,
-		Args:    wants(1, 1, "show: give the key of one entry, as 'kernstash ls' shows it"),
-		PreRunE: func(_ *cobra.Command, args []string) error { return entries.CheckKey(args[0]) },
+		Args: wants(1, 1, "show: give the key of one entry, as 'kernstash ls' shows it"),
+		PreRunE: func(_ *cobra.Command, args []string) error {
+			if o.Source && o.Disassemble {
+				return cli.Usagef("show --source --disassemble: only one of them")
+			}
+			return entries.CheckKey(args[0])
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.OnCache(func(ctx context.Context, c cli.Cache) error {
-				return entries.Show(ctx, c, args[0], source)
+				return entries.Show(ctx, c, args[0], o)
 			})(cmd, args)
 		},
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -136,7 +147,9 @@ or as much of its beginning as is unambiguous.` +
 			return entries.Keys(cmd.Context(), a, typed), cobra.ShellCompDirectiveNoFileComp
 		},
 	}
-	cmd.Flags().BoolVar(&source, "source", false, "print the code that it was built from, nothing else")
+	cmd.Flags().BoolVar(&o.Source, "source", false, "print the code that it was built from, nothing else")
+	cmd.Flags().BoolVar(&o.Disassemble, "disassemble", false, "print its machine code, disassembled, nothing else")
+	cmd.Flags().BoolVarP(&o.Verbose, "verbose", "v", false, "show the build ids of compilers as well")
 	return cmd
 }
 
