@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -140,17 +141,70 @@ most for each piece of code; what is text already as it is.` +
 				return entries.Show(ctx, c, args[0], o)
 			})(cmd, args)
 		},
-		ValidArgsFunction: func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
-			if len(args) > 0 {
-				return nil, cobra.ShellCompDirectiveNoFileComp
-			}
-			return entries.Keys(cmd.Context(), a, typed), cobra.ShellCompDirectiveNoFileComp
-		},
+		ValidArgsFunction: completeKeys(a, 1),
 	}
 	cmd.Flags().BoolVar(&o.Source, "source", false, "print the code that it was built from, nothing else")
 	cmd.Flags().BoolVar(&o.Disassemble, "disassemble", false, "print its machine code, disassembled, nothing else")
 	cmd.Flags().BoolVarP(&o.Verbose, "verbose", "v", false, "show the build ids of compilers as well")
 	return cmd
+}
+
+// completeKeys completes up to most arguments with keys.
+func completeKeys(a *cli.App, most int) cobra.CompletionFunc {
+	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+		if len(args) >= most {
+			return nil, cobra.ShellCompDirectiveNoFileComp
+		}
+		return entries.Keys(cmd.Context(), a, typed), cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+func checkKeys(_ *cobra.Command, args []string) error {
+	for _, key := range args {
+		if err := entries.CheckKey(key); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func pinCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "pin [KEY…]",
+		Short: "Keep entries from being removed",
+		Long: `Keep entries from eviction, from 'kernstash gc' unless they are damaged, and from
+'kernstash clear' without --force; then list what is pinned. KEY is the beginning of a key,
+as 'kernstash ls' shows it. Without one it only lists.
+
+A pin is of the key: an entry that goes all the same is pinned again when it is next stored.
+What is pinned counts for the limit. Where that takes all of it nothing else is stored.` +
+			exits("pinned, and listed", "there is no such entry, or the cache cannot be written", "more than one key begins like this"),
+		Example: `  kernstash pin 3f2a 81c0
+  kernstash pin --json`,
+		Args:    wants(0, math.MaxInt, ""),
+		PreRunE: checkKeys,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.Pin(ctx, c, args) })(cmd, args)
+		},
+		ValidArgsFunction: completeKeys(a, math.MaxInt),
+	}
+}
+
+func unpinCommand(a *cli.App) *cobra.Command {
+	return &cobra.Command{
+		Use:   "unpin KEY…",
+		Short: "Undo pin",
+		Long: `Let entries be removed again that 'kernstash pin' kept, whether they are there or not; then
+list what is pinned still.` +
+			exits("not pinned any more", "it was not pinned, or the cache cannot be written", "more than one pinned key begins like this"),
+		Example: `  kernstash unpin 3f2a`,
+		Args:    wants(1, math.MaxInt, "unpin: which keys? 'kernstash pin' lists what is pinned"),
+		PreRunE: checkKeys,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.Unpin(ctx, c, args) })(cmd, args)
+		},
+		ValidArgsFunction: completeKeys(a, math.MaxInt),
+	}
 }
 
 func statCommand(a *cli.App) *cobra.Command {
@@ -265,6 +319,7 @@ none for the limit. ` + filterHelp + `
 	cmd.Flags().StringVar(&maxSize, "max-size", "", "limit for this run, such as 1GiB; 0 = none")
 	cmd.Flags().StringVar(&maxAge, "max-age", "", "days without use, or a time such as 12h; 0 = keep however old")
 	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "only list what would be removed")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "remove what is pinned, too")
 	filterFlags(a, cmd, &o.Filter)
 	return cmd
 }
@@ -284,6 +339,8 @@ counted. ` + filterHelp + `
 
 --signed-by removes only what 'remote pull', or an agent, stored with the signature of a key, which its
 fingerprint or a file with the public key names: after it was revoked.
+
+What is pinned ('kernstash pin') stays, and is counted; --force removes it, too.
 
 On a terminal it says what would go, and asks first; elsewhere it wants --yes. --dry-run
 removes nothing, and lists the entries that would go.` +
@@ -306,6 +363,7 @@ removes nothing, and lists the entries that would go.` +
 	cmd.Flags().StringArrayVar(&signedBy, "signed-by", nil, "only what this `key` signed; may be repeated")
 	cmd.Flags().BoolVarP(&o.Yes, "yes", "y", false, "do not ask")
 	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "only list what would be removed")
+	cmd.Flags().BoolVar(&o.Force, "force", false, "remove what is pinned, too")
 	filterFlags(a, cmd, &o.Filter)
 	return cmd
 }

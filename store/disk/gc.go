@@ -90,7 +90,7 @@ func (w *sweep) gcItem(l *lister, leaf safefs.Dir, names rootdir.LeafNames, it *
 	if bad {
 		w.report.Damaged++
 	}
-	if !old && !bad || o.Only != nil && !o.Only(l.info(leaf, names, it)) {
+	if old = old && (bad || !pinned(w.r, names)); !old && !bad || o.Only != nil && !o.Only(l.info(leaf, names, it)) {
 		return false, other
 	}
 	if o.Goes != nil && o.DryRun {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -68,11 +67,10 @@ func TestOf(t *testing.T) {
 // TestTools: tools are called one after the other, within bounds.
 func TestTools(t *testing.T) {
 	t.Parallel()
-	needs.AwaitForks()
 	dir := t.TempDir()
 	script := func(name, text string) string {
 		path := filepath.Join(dir, name)
-		if err := os.WriteFile(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
+		if err := needs.WriteProgram(path, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
 			t.Fatal(err)
 		}
 		return path

@@ -35,6 +35,7 @@ type EntryReport struct {
 	Accessed time.Time `json:"accessed"`
 	Location string    `json:"location"`
 	Bad      string    `json:"bad,omitempty"`
+	Pinned   bool      `json:"pinned,omitempty"`
 
 	// From the records, as far as they go back.
 	Hits    int64       `json:"hits,omitempty"` // of all applications
@@ -186,7 +187,8 @@ type entryWriter struct {
 	cli.Cache
 	o       ListOptions
 	wanted  *matcher
-	book    *ledger.Ledger // nil: it cannot be read
+	book    *ledger.Ledger    // nil: it cannot be read
+	pins    map[string]string // where they are shown
 	absent  []records.Place
 	now     time.Time
 	width   int  // 0: any
@@ -202,6 +204,12 @@ type entryWriter struct {
 func newWriter(ctx context.Context, c cli.Cache, o ListOptions, records bool) (*entryWriter, error) {
 	w := &entryWriter{
 		Cache: c, o: o, now: time.Now(), width: c.Terminal().Lines, cut: !o.Long && terminal.IsTerminal(c.Stream),
+	}
+	if o.Long || c.JSON {
+		var err error
+		if w.pins, err = c.Disk.Pins(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if records {
 		if err := w.openBook(ctx); err != nil {
@@ -248,6 +256,9 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 		line(blank, "cannot hit: "+human.Printable(info.Bad.Error(), false), indent)
 	}
 	if w.o.Long {
+		if isPinned(w.pins, info) {
+			line(blank+"pinned", "", indent)
+		}
 		if name := DeviceName(info); name != "" {
 			line(blank+"device   ", human.Printable(name, false), indent+9)
 		}
@@ -273,6 +284,7 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 // report returns an entry as --json writes it, with what the records know of it.
 func (w *entryWriter) report(info store.Info) EntryReport {
 	r := reportEntry(info)
+	r.Pinned = isPinned(w.pins, info)
 	if e := w.of(info); e != nil {
 		u := e.Total()
 		r.Hits, r.SavedMS, r.Apps = u.Hits, human.Millis(u.SavedTime()), reportApps(e)

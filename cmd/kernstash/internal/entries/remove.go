@@ -22,11 +22,13 @@ type RemoveOptions struct {
 	SignedBy []string // of clear: fingerprints of keys, one of which signed an entry, which came from a remote
 	DryRun   bool     // only list what would go
 	Yes      bool     // of clear: do not ask
+	Force    bool     // of clear: what is pinned, too
 }
 
 // sweepReport is what a sweep found, in the cache and in those of frameworks.
 type sweepReport struct {
 	disk.Report
+	Pinned     int64              `json:"pinned,omitempty"` // of those that clear is asked for: that stay
 	Shared     int64              `json:"shared,omitempty"` // of those removed for an application: that others used, too
 	Listed     []EntryReport      `json:"listed,omitempty"` // of a dry run
 	Frameworks []frameworks.Cache `json:"frameworks,omitempty"`
@@ -41,7 +43,9 @@ const maxListed = 10_000
 type remover struct {
 	*entryWriter
 	o      RemoveOptions
-	all    bool // any entry may go
+	all    bool              // any entry may go
+	kept   map[string]string // what is pinned, unless it may go
+	pinned int64
 	shared int64
 	listed []EntryReport
 	err    error
@@ -55,6 +59,10 @@ func newRemover(ctx context.Context, c cli.Cache, o RemoveOptions) (*remover, er
 // goes reports whether an entry is asked for.
 func (r *remover) goes(ctx context.Context, info store.Info) bool {
 	if !r.wanted.match(info) || len(r.o.SignedBy) > 0 && !r.signed(ctx, info) {
+		return false
+	}
+	if isPinned(r.kept, info) {
+		r.pinned++
 		return false
 	}
 	if e := r.of(info); r.o.App != "" && slices.ContainsFunc(reportApps(e), func(a AppReport) bool { return !r.wanted.app(a.App) }) {
@@ -95,7 +103,7 @@ func (r *remover) sweep(
 			progress = nil // entries are listed meanwhile
 		}
 		out.Report, err = do(progress)
-		out.Shared, out.Listed, out.filtered = r.shared, r.listed, !r.all
+		out.Pinned, out.Shared, out.Listed, out.filtered = r.pinned, r.shared, r.listed, !r.all
 		if err == nil && r.all {
 			out.Frameworks, err = trim()
 		}
@@ -117,6 +125,9 @@ func removed(c cli.Cache, r sweepReport) string {
 		text = "nothing is there to be removed of what was asked for: " + text
 	case r.Shared > 0:
 		text += fmt.Sprintf("; other applications used %d of them, too", r.Shared)
+	}
+	if r.Pinned > 0 {
+		text += fmt.Sprintf("; %d pinned, which --force removes, too", r.Pinned)
 	}
 	return text
 }
@@ -148,6 +159,11 @@ func Clear(ctx context.Context, c cli.Cache, o RemoveOptions) error {
 		return err
 	}
 	defer r.closeBook()
+	if !o.Force {
+		if r.kept, err = c.Disk.Pins(ctx); err != nil {
+			return err
+		}
+	}
 	goes := func(info store.Info) bool { return r.goes(ctx, info) }
 	remove := c.Disk.Clear
 	switch {
@@ -160,7 +176,7 @@ func Clear(ctx context.Context, c cli.Cache, o RemoveOptions) error {
 			}
 			return is
 		}
-	case r.all:
+	case r.all && len(r.kept) == 0:
 		goes = nil
 	}
 	if !o.DryRun && !o.Yes {
@@ -168,10 +184,11 @@ func Clear(ctx context.Context, c cli.Cache, o RemoveOptions) error {
 		if !r.all {
 			would, err := c.Disk.WouldClear(ctx, goes, nil)
 			if err != nil || would.Removed == 0 {
-				return cmp.Or(err, c.Report(would, true, func() { c.Printf("%s\n", removed(c, sweepReport{Report: would, filtered: true})) }))
+				out := sweepReport{Report: would, Pinned: r.pinned, filtered: true}
+				return cmp.Or(err, c.Report(out, true, func() { c.Printf("%s\n", removed(c, out)) }))
 			}
-			question = removed(c, sweepReport{Report: would, Shared: r.shared, filtered: true}) + ": remove them?"
-			r.shared = 0
+			question = removed(c, sweepReport{Report: would, Pinned: r.pinned, Shared: r.shared, filtered: true}) + ": remove them?"
+			r.shared, r.pinned = 0, 0
 		}
 		if agreed, err := Ask(ctx, c.App, question); err != nil || !agreed {
 			return err

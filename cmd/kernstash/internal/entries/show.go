@@ -164,6 +164,11 @@ func Show(ctx context.Context, c cli.Cache, prefix string, o ShowOptions) error 
 		info.Bad = err
 	}
 	r := showReport{EntryReport: reportEntry(info), KeyParts: info.Key}
+	pins, pinsErr := c.Disk.Pins(ctx)
+	if pinsErr != nil {
+		return pinsErr
+	}
+	r.Pinned = isPinned(pins, info)
 	if recipeErr != nil {
 		r.RecipeErr = recipeErr.Error()
 	} else {
@@ -308,6 +313,9 @@ func writeShown(a *cli.App, info store.Info, r showReport, verbose bool) {
 	line("used", "%s, %s", info.Accessed.Local().Format(time.DateTime), human.Age(info.Accessed, now))
 	line("size", "%s on disk, recipe included", human.Size(info.Size))
 	line("place", "%s", info.Location)
+	if r.Pinned {
+		line("pinned", "until 'kernstash unpin %s'", info.Key.Short())
+	}
 	switch {
 	case r.Reproduce != "":
 		line("reproduce", "%s", r.Reproduce)
