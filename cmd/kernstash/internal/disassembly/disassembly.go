@@ -43,10 +43,10 @@ var (
 	host   = []tool{{"llvm-objdump", "-d"}, {"objdump", "-d"}}
 )
 
-// Intel's ELF files, which have types of their own, or a machine.
+// The machines of ELF files; some of Intel's have no machine, but types of their own.
 const (
+	nvidiaMachine, intelMachine   = elf.Machine(190), elf.Machine(205)
 	firstIntelType, lastIntelType = elf.Type(0xff01), elf.Type(0xff0f)
-	intelMachine                  = elf.Machine(205)
 )
 
 // piece is code that one tool takes.
@@ -79,7 +79,7 @@ func pieces(b []byte) (all []piece) {
 		}
 		tools := host
 		switch {
-		case f.Machine == elf.EM_CUDA:
+		case f.Machine == nvidiaMachine:
 			tools = nvidia
 		case f.Machine == elf.EM_AMDGPU:
 			tools = amd
