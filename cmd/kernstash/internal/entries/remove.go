@@ -122,7 +122,7 @@ func removed(c cli.Cache, r sweepReport) string {
 		human.Size(r.RemovedBytes), human.Size(r.Bytes), human.Printable(c.Settings.Dir, false))
 	switch {
 	case r.filtered && r.Removed == 0:
-		text = "nothing is there to be removed of what was asked for: " + text
+		text += "; none that may go was asked for"
 	case r.Shared > 0:
 		text += fmt.Sprintf("; other applications used %d of them, too", r.Shared)
 	}
