@@ -292,7 +292,8 @@ those over the setting max-size, in the order of the setting eviction; then what
 killed writers left behind. --max-age and --max-size stand
 in for the settings, for this run. Of what frameworks keep in their own caches, where
 'kernstash run' has switched them on, goes what was not used for as long, and what is
-over the setting frameworks-max-size.
+over the setting frameworks-max-size. What is pinned ('kernstash pin') stays unless it can
+never hit.
 
 With a filter only entries of it go, those that are old, damaged or of older versions, and
 none for the limit. ` + filterHelp + `
