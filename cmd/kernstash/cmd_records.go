@@ -11,9 +11,14 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/why"
 )
 
-// appFlag is the flag that names an application, of those that are known.
+// appFlag is the flag that names an application.
 func appFlag(a *cli.App, cmd *cobra.Command, app *string, usage string) {
 	cmd.Flags().StringVar(app, "app", "", usage)
+	completeApp(a, cmd)
+}
+
+// completeApp completes the flag with the applications that are known.
+func completeApp(a *cli.App, cmd *cobra.Command) {
 	_ = cmd.RegisterFlagCompletionFunc("app", func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return ledger.Names(cmd.Context(), a), cobra.ShellCompDirectiveNoFileComp
 	})

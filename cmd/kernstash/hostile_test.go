@@ -87,6 +87,9 @@ func TestHostileTextIsNotPrinted(t *testing.T) {
 	for _, args := range [][]string{
 		{"ls"},
 		{"ls", "--long", "--sort", "name"},
+		{"ls", "--tree"},
+		{"du"},
+		{"clear", "--dry-run"},
 		{"show", k},
 		{"stat"},
 		{"verify"},

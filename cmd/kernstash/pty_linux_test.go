@@ -12,6 +12,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
 	"github.com/kernstash/kernstash/internal/pty"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // TestSourceOnATerminal: the source goes as it is into a pipe, and without
@@ -34,6 +35,47 @@ func TestSourceOnATerminal(t *testing.T) {
 	b, _ := io.ReadAll(ours) // EIO at its end
 	if got := string(b); !strings.Contains(got, "forged") || strings.ContainsAny(got, "\x1b\x07\x7f\u009b\u202e") {
 		t.Errorf("a terminal is given %q", got)
+	}
+}
+
+// TestListOnATerminal: lines of ls and du are cut at the width of a terminal, and nowhere else.
+func TestListOnATerminal(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "cache")
+	e, err := testEntry(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	long := strings.Repeat("kernel", 20)
+	e.Artifact.Kernels[0].Name = long
+	d := disk.New(disk.Options{Dir: dir})
+	if _, err := d.Put(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ args, cut string }{
+		{"ls", long[:27] + "…"}, // of 80 columns 52 are taken, and one is for …
+		{"ls --long", ""},
+		{"ls --tree", long[:39] + "…"}, // 40 are taken
+		{"clear --dry-run", long[:27] + "…"},
+	} {
+		args := append(strings.Fields(test.args), "--dir", dir)
+		var piped strings.Builder
+		if status := run(args, strings.NewReader(""), &piped, os.Stderr); status != cli.ExitOK || !strings.Contains(piped.String(), long+"\n") {
+			t.Errorf("%s piped: status %d, %q", test.args, status, piped.String())
+		}
+		ours, theirs := terminalPair(t)
+		if status := run(args, strings.NewReader(""), theirs, os.Stderr); status != cli.ExitOK {
+			t.Errorf("%s: status %d", test.args, status)
+		}
+		theirs.Close()
+		b, _ := io.ReadAll(ours) // EIO at its end
+		got := string(b)
+		if !strings.Contains(got, test.cut) || strings.Contains(got, long) != (test.cut == "") {
+			t.Errorf("%s on a terminal: %q", test.args, got)
+		}
 	}
 }
 

@@ -40,12 +40,14 @@ func status(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// Show runs kernstash show with the key that a file holds: show FILE ARG….
-func Show(ts *testscript.TestScript, neg bool, args []string) {
-	k := strings.TrimSpace(ts.ReadFile(args[0]))
-	err := ts.Exec("kernstash", append([]string{"show", k}, args[1:]...)...)
-	if neg != (err != nil) {
-		ts.Fatalf("show %s: %v", k, err)
+// onKey returns what runs a command of kernstash with the key that a file holds: show FILE ARG….
+func onKey(command string) func(*testscript.TestScript, bool, []string) {
+	return func(ts *testscript.TestScript, neg bool, args []string) {
+		k := strings.TrimSpace(ts.ReadFile(args[0]))
+		err := ts.Exec("kernstash", append([]string{command, k}, args[1:]...)...)
+		if neg != (err != nil) {
+			ts.Fatalf("%s %s: %v", command, k, err)
+		}
 	}
 }
 

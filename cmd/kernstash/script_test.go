@@ -95,7 +95,8 @@ func scriptParams(dir string) testscript.Params {
 			return os.Mkdir(filepath.Join(env.WorkDir, "pocl"), 0o700)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
-			"ambiguous": ambiguous, "cut": cut, "damage": damage, "damage-headers": damageHeaders, "older": older, "show": Show, "status": status,
+			"ambiguous": ambiguous, "cut": cut, "damage": damage, "damage-headers": damageHeaders, "older": older, "status": status,
+			"show": onKey("show"), "pin": onKey("pin"), "unpin": onKey("unpin"),
 			"stash-record":     stashRecord,
 			"waits-for-worker": waitsForWorker, "waits-for-agent": waitsForAgent,
 		},

@@ -13,6 +13,7 @@ import (
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store/disk/evict"
+	"github.com/kernstash/kernstash/store/disk/internal/pins"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/disk/internal/shared"
 )
@@ -117,6 +118,9 @@ func (e *evictable) found(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.
 		return f, nil
 	}
 	v.Used, v.Ctime, v.Ino = it.Bin.Mtime, it.Bin.Ctime, it.Bin.Ino
+	if e.m == nil && f.Removable { // else Remove looks
+		f.Removable = !pinned(e.r, leafOf(v))
+	}
 	cost, other, err := e.s.costOf(leaf, it.N)
 	switch {
 	case rootdir.IgnoreGone(err) != nil:
@@ -130,11 +134,16 @@ func (e *evictable) found(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.
 	return f, nil
 }
 
-func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool) (u evict.Usage, gone bool) {
-	var names rootdir.LeafNames
+// leafOf returns the directories that a victim is in.
+func leafOf(v *evict.Victim) (names rootdir.LeafNames) {
 	for i := range names {
 		names[i] = hex.EncodeToString(v.Names[i][:])
 	}
+	return names
+}
+
+func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool) (u evict.Usage, gone bool) {
+	names := leafOf(v)
 	leaf, err := e.r.Dir.OpenDir(names.Path())
 	if err != nil {
 		return u, false
@@ -145,6 +154,9 @@ func (e *evictable) Remove(ctx context.Context, v *evict.Victim, everything bool
 		return u, false
 	}
 	defer unlock()
+	if pins.Has(e.m, names) {
+		return u, false
+	}
 	info, err := leaf.Lstat(rootdir.BinName(v.Number))
 	bin := &info
 	switch {

@@ -22,6 +22,10 @@ type GCOptions struct {
 	Older   time.Duration // entries of older versions not used for longer; 0: MaxAge is for these, too
 	MaxSize int64         // instead of the store's limit; 0: the store's
 	DryRun  bool          // report only
+
+	// Only is what may be removed; nil is anything. With it nothing goes but entries, and none for the limit.
+	Only func(store.Info) bool
+	Goes func(store.Info) // is called for each entry that would go; may be nil
 }
 
 // GC removes what nobody needs: entries that were not used for too long or can hit nowhere,
@@ -35,17 +39,20 @@ func (s *Store) GC(ctx context.Context, o GCOptions, progress func(done int64)) 
 
 func (w *sweep) gc(o GCOptions) error {
 	w.report.DryRun = o.DryRun
-	w.gather()
+	if o.Only == nil {
+		w.gather()
+	}
+	l := lister{s: w.s, devices: make(map[key.Digest]key.Device)}
 	err := w.items(func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) (gone, other bool) {
-		if gone, other = w.gcItem(leaf, names, it, o); !gone {
+		if gone, other = w.gcItem(&l, leaf, names, it, o); !gone {
 			w.uses(leaf, it)
 		}
 		return gone, other
 	})
-	if err != nil {
+	if err != nil || o.Only != nil {
 		return err
 	}
-	if err := w.shrink(o); err != nil {
+	if err := w.shrink(&l, o); err != nil {
 		return err
 	}
 	if err := w.collectHeaders(); err != nil {
@@ -65,9 +72,9 @@ func (w *sweep) gc(o GCOptions) error {
 
 // gcItem removes an item that is damaged, too old or left over. It says
 // whether the item is gone, or would be, and whether it is of another version.
-func (w *sweep) gcItem(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item, o GCOptions) (gone, other bool) {
+func (w *sweep) gcItem(l *lister, leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item, o GCOptions) (gone, other bool) {
 	if it.Bin == nil {
-		if !w.isOrphan(it) {
+		if !w.isOrphan(it) || o.Only != nil {
 			return false, false
 		}
 		w.report.Orphans++
@@ -83,8 +90,11 @@ func (w *sweep) gcItem(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Ite
 	if bad {
 		w.report.Damaged++
 	}
-	if !old && !bad {
+	if old = old && (bad || !pinned(w.r, names)); !old && !bad || o.Only != nil && !o.Only(l.info(leaf, names, it)) {
 		return false, other
+	}
+	if o.Goes != nil && o.DryRun {
+		o.Goes(l.info(leaf, names, it))
 	}
 	gone = o.DryRun || w.remove(leaf, names, it.N, true, func() bool {
 		info, err := leaf.Lstat(rootdir.BinName(it.N))
@@ -122,7 +132,7 @@ func hitsNowhere(err error) bool {
 
 // shrink removes entries until what is left is within the limit. It walks a
 // second time, batch by batch, so that it need not remember every entry.
-func (w *sweep) shrink(o GCOptions) error {
+func (w *sweep) shrink(l *lister, o GCOptions) error {
 	limit := cmp.Or(max(o.MaxSize, 0), w.s.o.MaxSize)
 	left := w.left.Bytes + w.books.Shared()
 	if limit <= 0 || left <= limit {
@@ -144,6 +154,8 @@ func (w *sweep) shrink(o GCOptions) error {
 		Freed: func(v *evict.Victim, u evict.Usage) {
 			if !o.DryRun {
 				w.gone(records.Evicted).victim(v)
+			} else if o.Goes != nil && v.Entry {
+				w.victim(l, v, o.Goes)
 			}
 			w.report.Removed += u.Entries
 			w.report.RemovedBytes += u.Bytes
@@ -153,23 +165,47 @@ func (w *sweep) shrink(o GCOptions) error {
 	return cmp.Or(t.Run(w.ctx), w.ctx.Err())
 }
 
+// victim calls f with the description of a victim.
+func (w *sweep) victim(l *lister, v *evict.Victim, f func(store.Info)) {
+	names := leafOf(v)
+	leaf, err := w.r.Dir.OpenDir(names.Path())
+	if err != nil {
+		return
+	}
+	defer leaf.Close()
+	it := rootdir.Item{N: v.Number, Bin: rootdir.Stat(leaf, rootdir.BinName(v.Number)), Src: rootdir.Stat(leaf, rootdir.SrcName(v.Number))}
+	if it.Bin != nil {
+		f(l.info(leaf, names, &it))
+	}
+}
+
 // Clear removes the entries that filter says, or with nil all of them, of
 // whatever version; then empty directories. What is not ours stays, and so do
 // statistics. With nil the header files that recipes named go too. progress, which may be
 // nil, is called with the number of entries so far.
 func (s *Store) Clear(ctx context.Context, filter func(store.Info) bool, progress func(done int64)) (Report, error) {
+	return s.clear(ctx, filter, false, progress)
+}
+
+// WouldClear reports what Clear would remove.
+func (s *Store) WouldClear(ctx context.Context, filter func(store.Info) bool, progress func(done int64)) (Report, error) {
+	return s.clear(ctx, filter, true, progress)
+}
+
+func (s *Store) clear(ctx context.Context, filter func(store.Info) bool, dry bool, progress func(done int64)) (Report, error) {
 	l := lister{s: s, devices: make(map[key.Digest]key.Device)}
-	return s.sweep(ctx, "clear", true, true, progress, func(w *sweep) error {
+	return s.sweep(ctx, "clear", !dry, !dry, progress, func(w *sweep) error {
+		w.report.DryRun = dry
 		err := w.items(func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) (gone, other bool) {
 			var info store.Info
 			if filter != nil && it.Bin != nil {
 				info = l.info(leaf, names, it)
 			}
-			wanted := filter == nil || it.Bin != nil && filter(info)
-			gone = wanted && clearable(it) && w.remove(leaf, names, it.N, true, func() bool { return true })
+			wanted := (filter == nil || it.Bin != nil && filter(info)) && clearable(it)
+			gone = wanted && (dry || w.remove(leaf, names, it.N, true, func() bool { return true }))
 			return gone, errors.Is(info.Bad, format.ErrVersion)
 		})
-		if err != nil {
+		if err != nil || dry {
 			return err
 		}
 		for i := 0; filter == nil && i < len(shared.Kinds); i++ {

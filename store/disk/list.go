@@ -207,8 +207,14 @@ func (s *Store) ListAt(ctx context.Context, places iter.Seq[records.Place]) iter
 	}
 }
 
+// leafNames returns the directories of a path.
+func leafNames(path string) (names rootdir.LeafNames) {
+	copy(names[:], strings.Split(path, "/"))
+	return names
+}
+
 func (l *lister) at(r *rootdir.Root, p records.Place) (infos []store.Info) {
-	names := rootdir.LeafNames(strings.Split(p.Path(), "/"))
+	names := leafNames(p.Path())
 	leaf, err := r.Dir.OpenDir(names.Path())
 	if err != nil {
 		return nil

@@ -35,6 +35,7 @@ type EntryReport struct {
 	Accessed time.Time `json:"accessed"`
 	Location string    `json:"location"`
 	Bad      string    `json:"bad,omitempty"`
+	Pinned   bool      `json:"pinned,omitempty"`
 
 	// From the records, as far as they go back.
 	Hits    int64       `json:"hits,omitempty"` // of all applications
@@ -111,12 +112,14 @@ func CheckOrder(sort string) error {
 }
 
 // Name is what people know a program by: its kernels.
-func Name(info store.Info) string {
-	if len(info.Kernels) == 0 {
+func Name(info store.Info) string { return kernelNames(info.Kernels) }
+
+func kernelNames(kernels []string) string {
+	if len(kernels) == 0 {
 		return "–"
 	}
-	names := make([]string, len(info.Kernels))
-	for i, name := range info.Kernels {
+	names := make([]string, len(kernels))
+	for i, name := range kernels {
 		names[i] = KernelName(name)
 	}
 	return human.Printable(human.Names(names), false)
@@ -124,11 +127,17 @@ func Name(info store.Info) string {
 
 // List lists the entries.
 func List(ctx context.Context, c cli.Cache, o ListOptions) error {
-	w := entryWriter{Cache: c, o: o, now: time.Now(), width: c.Terminal().Lines}
-	if err := w.openBook(ctx); err != nil {
+	if o.Tree {
+		o.Sort = unordered // it has an order of its own
+	}
+	w, err := newWriter(ctx, c, o, o.Long || o.Tree || c.JSON || o.Sort == "" || o.recorded())
+	if err != nil {
 		return err
 	}
 	defer w.closeBook()
+	if o.Tree {
+		return w.tree(ctx)
+	}
 	if order := w.order(); order != nil {
 		return w.sorted(ctx, order)
 	}
@@ -177,13 +186,38 @@ func (w *entryWriter) sorted(ctx context.Context, order func(store.Info) (int64,
 type entryWriter struct {
 	cli.Cache
 	o       ListOptions
-	book    *ledger.Ledger // nil: what was recorded is not asked for
+	wanted  *matcher
+	book    *ledger.Ledger    // nil: it cannot be read
+	pins    map[string]string // where they are shown
 	absent  []records.Place
 	now     time.Time
-	width   int // 0: any
+	width   int  // 0: any
+	cut     bool // longer lines are cut, else they are wrapped
 	buf     bytes.Buffer
 	size    int64
 	written int
+
+	byRecords bool // the order is theirs
+}
+
+// newWriter opens the records if they are asked for.
+func newWriter(ctx context.Context, c cli.Cache, o ListOptions, records bool) (*entryWriter, error) {
+	w := &entryWriter{
+		Cache: c, o: o, now: time.Now(), width: c.Terminal().Lines, cut: !o.Long && terminal.IsTerminal(c.Stream),
+	}
+	if o.Long || c.JSON {
+		var err error
+		if w.pins, err = c.Disk.Pins(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if records {
+		if err := w.openBook(ctx); err != nil {
+			return nil, err
+		}
+	}
+	w.wanted = o.matcher(w.book, w.now)
+	return w, nil
 }
 
 // row makes the row of an entry, unless listing failed. It is valid until the next one is made.
@@ -194,12 +228,7 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 	w.size += info.Size
 	w.buf.Reset()
 	if w.JSON {
-		r := reportEntry(info)
-		if e := w.of(info); e != nil {
-			u := e.Total()
-			r.Hits, r.SavedMS, r.Apps = u.Hits, human.Millis(u.SavedTime()), reportApps(e)
-		}
-		err := terminal.EncodeJSON(&w.buf, r, "")
+		err := terminal.EncodeJSON(&w.buf, w.report(info), "")
 		return w.buf.Bytes(), err
 	}
 	short, cost := info.Key.Short(), human.Time(info.Cost)
@@ -213,16 +242,23 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 	blank := strings.Repeat(" ", indent)
 	e := w.of(info)
 	head := ""
-	if u := w.use(e); w.o.recorded() {
-		head = fmt.Sprintf("%-12s  %9s  %9s  %9s  %6d  ", short, human.Size(info.Size), cost, human.Time(u.SavedTime()), u.Hits)
+	if hits, saved := w.wanted.use(e); w.byRecords {
+		head = fmt.Sprintf("%-12s  %9s  %9s  %9s  %6d  ", short, human.Size(info.Size), cost, timeText(saved), hits)
 	} else {
 		head = fmt.Sprintf("%-12s  %9s  %9s  %-14s  ", short, human.Size(info.Size), cost, human.Age(info.Accessed, w.now))
 	}
-	line(head, Name(info), utf8.RuneCountInString(head))
+	if w.cut {
+		w.buf.WriteString(w.fit(head+Name(info)) + "\n")
+	} else {
+		line(head, Name(info), utf8.RuneCountInString(head))
+	}
 	if info.Bad != nil {
 		line(blank, "cannot hit: "+human.Printable(info.Bad.Error(), false), indent)
 	}
 	if w.o.Long {
+		if isPinned(w.pins, info) {
+			line(blank+"pinned", "", indent)
+		}
 		if name := DeviceName(info); name != "" {
 			line(blank+"device   ", human.Printable(name, false), indent+9)
 		}
@@ -233,7 +269,7 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 		if e != nil {
 			for _, a := range reportApps(e) {
 				line(blank+"app      ", fmt.Sprintf("%s, %s, %s saved", human.Printable(a.App, false), human.Plural(a.Hits, "hit"),
-					human.Time(time.Duration(a.SavedMS*float64(time.Millisecond)))), indent+9)
+					timeMS(a.SavedMS)), indent+9)
 			}
 		}
 		place := info.Location
@@ -243,6 +279,17 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 		line(blank+"place    ", place, indent+9)
 	}
 	return w.buf.Bytes(), nil
+}
+
+// report returns an entry as --json writes it, with what the records know of it.
+func (w *entryWriter) report(info store.Info) EntryReport {
+	r := reportEntry(info)
+	r.Pinned = isPinned(w.pins, info)
+	if e := w.of(info); e != nil {
+		u := e.Total()
+		r.Hits, r.SavedMS, r.Apps = u.Hits, human.Millis(u.SavedTime()), reportApps(e)
+	}
+	return r
 }
 
 // foldPath puts a space behind some slashes, where a path may be wrapped.
@@ -265,7 +312,7 @@ func foldPath(path string, width int) string {
 func (w *entryWriter) write(row []byte) error {
 	w.written++
 	if w.written == 1 && !w.JSON {
-		if w.o.recorded() {
+		if w.byRecords {
 			w.Printf("%-12s  %9s  %9s  %9s  %6s  %s\n", "KEY", "SIZE", "COST", "SAVED", "HITS", "KERNELS")
 		} else {
 			w.Printf("%-12s  %9s  %9s  %-14s  %s\n", "KEY", "SIZE", "COST", "USED", "KERNELS")
@@ -280,17 +327,61 @@ func (w *entryWriter) write(row []byte) error {
 	return nil
 }
 
-func (w *entryWriter) end(ctx context.Context) error {
+// fit cuts what is too long for the line of a terminal.
+func (w *entryWriter) fit(line string) string {
+	if text := []rune(line); w.cut && len(text) > w.width {
+		return string(text[:w.width-1]) + "…"
+	}
+	return line
+}
+
+func (w *entryWriter) line(text string) { w.Printf("%s\n", w.fit(text)) }
+
+// timeText is a time in a table, which may be none.
+func timeText(d time.Duration) string {
+	if d == 0 {
+		return "–"
+	}
+	return human.Time(d)
+}
+
+func timeMS(ms float64) string { return timeText(time.Duration(ms * float64(time.Millisecond))) }
+
+// each calls f with every entry that is asked for, and says on the way how many there are.
+func (w *entryWriter) each(ctx context.Context, f func(store.Info)) error {
+	p := w.Progress()
+	defer p.Done()
+	progress := p.Counting("listed", w.Disk.Status().Entries)
+	for info, err := range w.entries(ctx) {
+		if err != nil {
+			return err
+		}
+		w.size += info.Size
+		w.written++
+		f(info)
+		progress(int64(w.written))
+	}
+	return nil
+}
+
+// summary writes what was listed in all.
+func (w *entryWriter) summary() {
 	switch {
 	case w.JSON:
-	case w.written == 0 && w.o.App != "":
+	case w.written == 0 && w.o.Filter == Filter{App: w.o.App} && w.o.App != "":
 		w.Printf("%s is not known to have used anything that is in the cache\n", human.Printable(w.o.App, false))
+	case w.written == 0 && !w.o.All():
+		w.Printf("no entry is one of those that are asked for\n")
 	case w.written == 0:
 		w.Printf("the cache is empty\n")
 	default:
 		w.Printf("%s, %s\n", human.Plural(w.written, "entry"), human.Size(w.size))
 	}
-	if w.o.App != "" {
+}
+
+func (w *entryWriter) end(ctx context.Context) error {
+	w.summary()
+	if !w.o.All() {
 		return nil
 	}
 	return w.listFrameworks(ctx)

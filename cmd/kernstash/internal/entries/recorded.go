@@ -1,6 +1,7 @@
 package entries
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,27 +15,34 @@ import (
 
 // ListOptions are those of ls.
 type ListOptions struct {
-	Long bool
-	Sort string // "": as they are found, or, of an application, the most valuable first
-	App  string // whose entries; "": all
+	Filter
+	Long, Tree bool
+	Sort       string // "": time saved, or of one application the most valuable first; as found where no time was saved
 }
 
-// recorded reports whether the records say what is listed, or in which order.
+// recorded reports whether the records say what is listed, or in which order, whatever they hold.
 func (o *ListOptions) recorded() bool {
 	return o.App != "" || o.Sort == string(ledger.Saved) || o.Sort == string(ledger.Hits)
 }
 
-// openBook opens the records where they are asked for, or shown.
+// unordered is an order that takes no look at the records, for who needs none.
+const unordered = "name"
+
+// openBook opens the records, and decides whether they say in which order entries come.
 func (w *entryWriter) openBook(ctx context.Context) (err error) {
-	if !w.o.recorded() && !w.o.Long && !w.JSON {
-		return nil
-	}
-	w.book, err = ledger.Open(ctx, w.Cache)
-	if err != nil && !w.o.recorded() {
+	w.byRecords = w.o.recorded()
+	if w.book, err = ledger.Open(ctx, w.Cache); err != nil && !w.byRecords {
 		fmt.Fprintf(w.Err, "kernstash: %v\n", err)
 		err = nil
 	}
-	return err
+	if err != nil || w.book == nil || w.o.Sort != "" || w.byRecords {
+		return err
+	}
+	return w.book.Each(ledger.Saved, func(e *ledger.Entry) bool { // damage is found here, and the next one begins anew
+		u := e.Total()
+		w.byRecords = u.Saved > 0
+		return false
+	})
 }
 
 // closeBook gives the records back, with what they need not have listed.
@@ -50,13 +58,24 @@ func (w *entryWriter) closeBook() {
 
 // entries yields what is to be listed, in the order of the records where they say it.
 func (w *entryWriter) entries(ctx context.Context) iter.Seq2[store.Info, error] {
-	switch {
+	all := w.Disk.List(ctx)
+	switch o := ledger.Order(cmp.Or(w.o.Sort, string(ledger.Saved))); {
+	case w.o.App != "" && !hasWildcards(w.o.App):
+		all = w.at(ctx, func(f func(*ledger.Entry) bool) error { return w.book.OfApplication(w.o.App, f) })
 	case w.o.App != "":
-		return w.at(ctx, func(f func(*ledger.Entry) bool) error { return w.book.OfApplication(w.o.App, f) })
-	case w.o.recorded():
-		return w.recordedFirst(ctx, ledger.Order(w.o.Sort))
+		all = w.at(ctx, func(f func(*ledger.Entry) bool) error {
+			return w.book.Each(ledger.Saved, func(e *ledger.Entry) bool { return !w.wanted.usedBy(e) || f(e) })
+		})
+	case w.byRecords:
+		all = w.recordedFirst(ctx, o)
 	}
-	return w.Disk.List(ctx)
+	return func(yield func(store.Info, error) bool) {
+		for info, err := range all {
+			if (err != nil || w.wanted.match(info)) && !yield(info, err) {
+				return
+			}
+		}
+	}
 }
 
 // at yields the entries of the cache that each names, and notes which of them are absent.
@@ -105,34 +124,17 @@ func (w *entryWriter) recordedFirst(ctx context.Context, o ledger.Order) iter.Se
 }
 
 // of returns what the records know of an entry; nil: nothing.
-func (w *entryWriter) of(info store.Info) *ledger.Entry {
-	if w.book == nil || info.Key.IsZero() {
-		return nil
-	}
-	e, _ := w.book.Of(records.PlaceOf(info.Key)) // damage is told by what lists
-	return e
-}
-
-// use returns what the application that is asked for, or else all, did with an entry.
-func (w *entryWriter) use(e *ledger.Entry) ledger.Use {
-	switch {
-	case e == nil:
-		return ledger.Use{}
-	case w.o.App != "":
-		return e.Apps[w.o.App]
-	}
-	return e.Total()
-}
+func (w *entryWriter) of(info store.Info) *ledger.Entry { return known(w.book, info) }
 
 // order returns the order in which all entries have to be sorted; nil: they come in order.
 func (w *entryWriter) order() func(store.Info) (int64, string) {
-	switch {
-	case w.o.App == "" && w.o.recorded():
+	switch sort := ledger.Order(w.o.Sort); {
+	case w.o.App == "" && w.byRecords:
 		return nil
-	case w.o.Sort == string(ledger.Saved):
-		return func(info store.Info) (int64, string) { u := w.use(w.of(info)); return -u.Saved, "" }
-	case w.o.Sort == string(ledger.Hits):
-		return func(info store.Info) (int64, string) { return -w.use(w.of(info)).Hits, "" }
+	case sort == ledger.Saved || sort == "" && hasWildcards(w.o.App):
+		return func(info store.Info) (int64, string) { _, saved := w.wanted.use(w.of(info)); return -int64(saved), "" }
+	case sort == ledger.Hits:
+		return func(info store.Info) (int64, string) { hits, _ := w.wanted.use(w.of(info)); return -hits, "" }
 	}
 	return sortings[w.o.Sort]
 }

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/builder"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/disassembly"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/gpu/rtc"
@@ -78,6 +80,11 @@ type showReport struct {
 	Recipe    *recipeReport   `json:"recipe,omitempty"`
 	Artifact  *artifactReport `json:"artifact,omitempty"`
 	RecipeErr string          `json:"recipe_error,omitempty"`
+
+	Reproduce       string `json:"reproduce,omitempty"` // commands
+	NotReproducible string `json:"not_reproducible,omitempty"`
+
+	Disassembly []disassembly.Listing `json:"disassembly,omitempty"`
 }
 
 type recipeReport struct {
@@ -129,14 +136,21 @@ type binaryReport struct {
 	Bytes int    `json:"bytes"`
 }
 
-// Show shows the entry whose key begins with prefix; if source is set, its code alone.
-func Show(ctx context.Context, c cli.Cache, prefix string, source bool) error {
+// ShowOptions are those of show.
+type ShowOptions struct {
+	Source      bool // print the code that it was built from, nothing else
+	Disassemble bool // print what its machine code is
+	Verbose     bool // print build ids of compilers
+}
+
+// Show shows the entry whose key begins with prefix.
+func Show(ctx context.Context, c cli.Cache, prefix string, o ShowOptions) error {
 	info, err := find(ctx, c.Disk, prefix)
 	if err != nil {
 		return err
 	}
 	recipe, recipeErr := c.Disk.Recipe(ctx, info.Key)
-	if source {
+	if o.Source {
 		if recipeErr != nil {
 			return fmt.Errorf("source of %s: %w", info.Key.Short(), recipeErr)
 		}
@@ -150,15 +164,67 @@ func Show(ctx context.Context, c cli.Cache, prefix string, source bool) error {
 		info.Bad = err
 	}
 	r := showReport{EntryReport: reportEntry(info), KeyParts: info.Key}
+	pins, pinsErr := c.Disk.Pins(ctx)
+	if pinsErr != nil {
+		return pinsErr
+	}
+	r.Pinned = isPinned(pins, info)
 	if recipeErr != nil {
 		r.RecipeErr = recipeErr.Error()
 	} else {
 		r.Recipe = reportRecipe(c.Disk, recipe, c.JSON)
+		art := new(store.Artifact)
+		if err == nil {
+			art = entry.Artifact
+		}
+		var why error
+		if r.Reproduce, why = builder.Reproduce(info.Key, recipe, art); why != nil {
+			r.NotReproducible = why.Error()
+		}
 	}
 	if err == nil {
 		r.Artifact = reportArtifact(info.Device, entry.Artifact)
 	}
-	return c.Report(r, info.Bad == nil, func() { writeShown(c.App, info, r) })
+	if !o.Disassemble {
+		return c.Report(r, info.Bad == nil, func() { writeShown(c.App, info, r, o.Verbose) })
+	}
+	if err != nil {
+		return fmt.Errorf("disassemble %s: %w", info.Key.Short(), err)
+	}
+	if r.Disassembly, err = disassemble(ctx, entry.Artifact, r.Artifact.output); err != nil {
+		return err
+	}
+	return c.Report(r, info.Bad == nil, func() {
+		for _, l := range r.Disassembly {
+			c.Printf("%s\n%s\n", human.Printable(l.Of, false), human.Printable(l.Text, true))
+			if l.Cut {
+				c.Printf("and more\n")
+			}
+		}
+	})
+}
+
+// disassemble disassembles all binaries of an artifact, or the forms of code in an output.
+func disassemble(ctx context.Context, art *store.Artifact, output *rtc.Output) (all []disassembly.Listing, err error) {
+	add := func(name string, code []byte) {
+		var of []disassembly.Listing
+		if err == nil {
+			of, err = disassembly.Of(ctx, name, code)
+			all = append(all, of...)
+		}
+	}
+	if output != nil {
+		for f := range rtc.Forms() {
+			if code, ok := output.Get(f); ok {
+				add(f.String(), code)
+			}
+		}
+		return all, err
+	}
+	for _, b := range art.Binaries {
+		add(b.Form.String(), b.Data)
+	}
+	return all, err
 }
 
 func reportRecipe(d *disk.Store, r *key.Recipe, source bool) *recipeReport {
@@ -228,7 +294,7 @@ func writeSource(a *cli.App, r *key.Recipe) error {
 }
 
 // writeShown prints an entry for people.
-func writeShown(a *cli.App, info store.Info, r showReport) {
+func writeShown(a *cli.App, info store.Info, r showReport, verbose bool) {
 	line := func(name, format string, args ...any) {
 		a.Printf("%-10s %s\n", name, human.Printable(fmt.Sprintf(format, args...), false))
 	}
@@ -238,7 +304,7 @@ func writeShown(a *cli.App, info store.Info, r showReport) {
 		line("cannot hit", "%v", info.Bad)
 	}
 	if r.Recipe != nil {
-		r.Recipe.write(line)
+		r.Recipe.write(line, verbose)
 	} else {
 		line("recipe", "lost: %s", r.RecipeErr)
 	}
@@ -247,6 +313,15 @@ func writeShown(a *cli.App, info store.Info, r showReport) {
 	line("used", "%s, %s", info.Accessed.Local().Format(time.DateTime), human.Age(info.Accessed, now))
 	line("size", "%s on disk, recipe included", human.Size(info.Size))
 	line("place", "%s", info.Location)
+	if r.Pinned {
+		line("pinned", "until 'kernstash unpin %s'", info.Key.Short())
+	}
+	switch {
+	case r.Reproduce != "":
+		line("reproduce", "%s", r.Reproduce)
+	case r.NotReproducible != "":
+		line("reproduce", "'kernstash build' cannot: %s", r.NotReproducible)
+	}
 	if r.Artifact == nil {
 		return
 	}
@@ -273,7 +348,7 @@ func writeShown(a *cli.App, info store.Info, r showReport) {
 	}
 }
 
-func (r *recipeReport) write(line func(string, string, ...any)) {
+func (r *recipeReport) write(line func(string, string, ...any), verbose bool) {
 	line("device", "%s", DeviceText(r.Device))
 	pairs := func(name, format string, pairs []key.Pair) {
 		for _, p := range pairs {
@@ -283,7 +358,15 @@ func (r *recipeReport) write(line func(string, string, ...any)) {
 		}
 	}
 	pairs("", "%s = %s", r.Device.Traits)
-	pairs("compiler", "%s = %s", r.Device.Compiler)
+	if verbose {
+		pairs("compiler", "%s = %s", r.Device.Compiler)
+	} else if len(r.Device.Compiler) > 0 {
+		names := make([]string, len(r.Device.Compiler))
+		for i, p := range r.Device.Compiler {
+			names[i] = p.Name
+		}
+		line("compiler", "%s", strings.Join(names, ", "))
+	}
 	for _, u := range r.Units {
 		line("code", "%s, %s", u.Kind, human.Size(int64(u.Bytes)))
 		for _, h := range u.Headers {

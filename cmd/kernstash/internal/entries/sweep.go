@@ -6,82 +6,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/term"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/frameworks"
 	"github.com/kernstash/kernstash/internal/human"
-	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
-	"github.com/kernstash/kernstash/store/remote"
-	"github.com/kernstash/kernstash/trust"
 )
-
-// GC removes what is old, damaged, or over the limit.
-func GC(ctx context.Context, c cli.Cache, o disk.GCOptions) error {
-	o.MaxAge, o.Older = c.Settings.Threshold, 24*time.Hour // older versions may use the cache as well
-	limits := frameworks.Limits{MaxSize: c.Settings.FrameworksMaxSize, MaxAge: o.MaxAge, DryRun: o.DryRun}
-	_, err := sweep(c, "looked at", removed, func(progress func(int64)) (sweepReport, error) {
-		r, err := c.Disk.GC(ctx, o, progress)
-		if err != nil {
-			return sweepReport{Report: r}, err
-		}
-		kept, err := frameworks.Trim(ctx, c.Settings.Dir, limits, time.Now())
-		return sweepReport{r, kept}, err
-	})
-	return err
-}
-
-// Clear removes every entry; it asks first unless yes is set.
-func Clear(ctx context.Context, c cli.Cache, yes bool) error {
-	if !yes {
-		agreed, err := Ask(ctx, c.App, fmt.Sprintf("remove every entry in %s?", c.Settings.Dir))
-		if err != nil || !agreed {
-			return err
-		}
-	}
-	_, err := sweep(c, "cleared", removed, func(progress func(int64)) (sweepReport, error) {
-		r, err := c.Disk.Clear(ctx, nil, progress)
-		if err != nil {
-			return sweepReport{Report: r}, err
-		}
-		kept, err := frameworks.Clear(ctx, c.Settings.Dir, time.Now())
-		return sweepReport{r, kept}, err
-	})
-	return err
-}
-
-// ClearSignedBy removes the entries that were stored with a signature of one of these keys, by their fingerprints:
-// those that came from a remote. It asks first unless yes is set.
-func ClearSignedBy(ctx context.Context, c cli.Cache, fingerprints []string, yes bool) error {
-	if !yes {
-		agreed, err := Ask(ctx, c.App, fmt.Sprintf("remove what %s signed in %s?", strings.Join(fingerprints, ", "), c.Settings.Dir))
-		if err != nil || !agreed {
-			return err
-		}
-	}
-	signed := func(i store.Info) bool {
-		head, err := c.Disk.Seal(ctx, i.Key)
-		if err != nil || head == nil {
-			return false
-		}
-		by, err := remote.Signer(head)
-		return err == nil && slices.Contains(fingerprints, trust.Fingerprint(by))
-	}
-	_, err := sweep(c, "looked at", removed, func(progress func(int64)) (sweepReport, error) {
-		r, err := c.Disk.Clear(ctx, signed, progress)
-		return sweepReport{Report: r}, err
-	})
-	return err
-}
 
 // Verify reads every entry; if repair is set it removes what can never hit.
 func Verify(ctx context.Context, c cli.Cache, repair bool) error {
-	checked := func(_ cli.Cache, r disk.Report) string {
+	checked := func(_ cli.Cache, r sweepReport) string {
 		return fmt.Sprintf("%s, %s, %d damaged", human.Plural(r.Entries, "entry"), human.Size(r.Bytes), r.Damaged)
 	}
 	r, err := sweep(c, "verified", checked, func(progress func(int64)) (sweepReport, error) {
@@ -103,25 +39,9 @@ func Verify(ctx context.Context, c cli.Cache, repair bool) error {
 	return cli.ErrFound
 }
 
-// removed says in a line what was removed.
-func removed(c cli.Cache, r disk.Report) string {
-	verb := "removed"
-	if r.DryRun {
-		verb = "would remove"
-	}
-	return fmt.Sprintf("%s %s of %d, %s of %s, in %s", verb, human.Plural(r.Removed, "entry"), r.Entries,
-		human.Size(r.RemovedBytes), human.Size(r.Bytes), human.Printable(c.Settings.Dir, false))
-}
-
-// sweepReport is what a sweep found, in the cache and in those of frameworks.
-type sweepReport struct {
-	disk.Report
-	Frameworks []frameworks.Cache `json:"frameworks,omitempty"`
-}
-
 // sweep does something with all entries, and writes what was found, with a line about it.
 func sweep(
-	c cli.Cache, verb string, line func(cli.Cache, disk.Report) string, do func(progress func(int64)) (sweepReport, error),
+	c cli.Cache, verb string, line func(cli.Cache, sweepReport) string, do func(progress func(int64)) (sweepReport, error),
 ) (sweepReport, error) {
 	p := c.Progress()
 	r, err := do(p.Counting(verb, c.Disk.Status().Entries))
@@ -137,7 +57,7 @@ func sweep(
 			}
 			c.Printf("%s  %s: %s\n", state, human.Printable(p.Location, false), human.Printable(p.Err.Error(), false))
 		}
-		c.Printf("%s\n", line(c, r.Report))
+		c.Printf("%s\n", line(c, r))
 		writeLeftovers(c.App, r.Report)
 		writeRemoved(c.App, r.Frameworks, r.DryRun)
 	})

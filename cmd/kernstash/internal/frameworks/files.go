@@ -113,17 +113,19 @@ func Trim(ctx context.Context, root string, l Limits, now time.Time) ([]Cache, e
 	return s.report(), cmp.Or(ctx.Err(), errors.Join(s.errs...))
 }
 
-// Clear removes everything that frameworks keep.
-func Clear(ctx context.Context, root string, now time.Time) ([]Cache, error) {
+// Clear removes everything that frameworks keep, or, dry, only says what that is.
+func Clear(ctx context.Context, root string, now time.Time, dry bool) ([]Cache, error) {
 	s, err := open(ctx, root)
 	if err != nil {
 		return nil, err
 	}
 	defer s.close()
 	for _, it := range s.items {
-		s.remove(it, false)
+		s.remove(it, dry)
 	}
-	s.prune(now)
+	if !dry {
+		s.prune(now)
+	}
 	return s.report(), cmp.Or(ctx.Err(), errors.Join(s.errs...))
 }
 

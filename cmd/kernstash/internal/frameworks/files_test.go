@@ -178,7 +178,7 @@ func TestReaderKeepsWhatIsRemoved(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if _, err := Clear(context.Background(), root, now); err != nil {
+	if _, err := Clear(context.Background(), root, now, false); err != nil {
 		t.Fatal(err)
 	}
 	b := make([]byte, 4*block)
@@ -196,7 +196,7 @@ func TestClear(t *testing.T) {
 	if err := errors.Join(os.WriteFile(filepath.Join(outside, "mine"), nil, 0o600), os.Symlink(outside, Dir(root, "jax/link"))); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Clear(context.Background(), root, now); err != nil {
+	if _, err := Clear(context.Background(), root, now, false); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"jax/link", "other/x"}, left(t, root)); diff != "" {
@@ -228,7 +228,7 @@ func TestCacheThatIsALink(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Clear(context.Background(), root, time.Now()); err == nil {
+	if _, err := Clear(context.Background(), root, time.Now(), false); err == nil {
 		t.Error("it was cleared")
 	}
 	if err := Make(root, "jax"); err == nil {
