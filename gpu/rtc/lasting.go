@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/dl"
 )
 
 // restricted holds the addresses of the CompileProgram of the libraries that have compiled with --restrict here.
@@ -21,14 +22,14 @@ func restricts(options []string) bool {
 }
 
 // compiling notes, before a compile, what it is given; compile is the address of the library's function.
-func compiling(compile uintptr, options []string) {
+func compiling(compile dl.Func, options []string) {
 	if restricts(options) {
 		restricted.Store(compile, true)
 	}
 }
 
 // isRestricted reports whether a compile that has ended may have been made with --restrict, which it was not given.
-func isRestricted(compile uintptr, options []string) bool {
+func isRestricted(compile dl.Func, options []string) bool {
 	_, before := restricted.Load(compile)
 	return before && !restricts(options)
 }
