@@ -26,7 +26,7 @@ import (
 )
 
 // version is that of the index. One of another version is made anew.
-const version = "1"
+const version = "2"
 
 // The buckets of the index.
 var (
@@ -35,7 +35,8 @@ var (
 	bucketAbsent  = []byte("absent")  // time, id: of entries that are not in the cache, the oldest first
 	bucketApps    = []byte("apps")    // application, 0, order of worth, id
 	bucketMisses  = []byte("misses")  // sequence → Missed
-	bucketDays    = []byte("days")    // date → Day
+	bucketDays    = []byte("days")    // date → Sums
+	bucketTotals  = []byte("totals")  // application → Sums
 	bucketMerged  = []byte("merged")  // name of a file → when
 )
 
@@ -227,7 +228,7 @@ func (l *Ledger) update(f func(*bolt.Tx) error) error {
 }
 
 func makeBuckets(tx *bolt.Tx) error {
-	names := [][]byte{bucketMeta, bucketEntries, bucketAbsent, bucketApps, bucketMisses, bucketDays, bucketMerged}
+	names := [][]byte{bucketMeta, bucketEntries, bucketAbsent, bucketApps, bucketMisses, bucketDays, bucketTotals, bucketMerged}
 	for _, o := range orders {
 		names = append(names, o.bucket())
 	}
