@@ -59,7 +59,8 @@ func reportApps(e *ledger.Entry) (all []AppReport) {
 	return all
 }
 
-func reportEntry(info store.Info) EntryReport {
+// ReportEntry returns what --json writes of an entry, but for what was recorded.
+func ReportEntry(info store.Info) EntryReport {
 	r := EntryReport{
 		Kernels: append([]string{}, info.Kernels...), // of none, too: null is no list in JSON
 		Device:  DeviceName(info), Size: info.Size, CostMS: human.Millis(info.Cost),
@@ -194,7 +195,7 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 	w.size += info.Size
 	w.buf.Reset()
 	if w.JSON {
-		r := reportEntry(info)
+		r := ReportEntry(info)
 		if e := w.of(info); e != nil {
 			u := e.Total()
 			r.Hits, r.SavedMS, r.Apps = u.Hits, human.Millis(u.SavedTime()), reportApps(e)

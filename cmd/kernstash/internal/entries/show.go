@@ -45,8 +45,8 @@ func CheckKey(prefix string) error {
 	return nil
 }
 
-// find returns the entry whose key begins with prefix.
-func find(ctx context.Context, d *disk.Store, prefix string) (store.Info, error) {
+// Find returns the entry whose key begins with prefix.
+func Find(ctx context.Context, d *disk.Store, prefix string) (store.Info, error) {
 	prefix = strings.ToLower(prefix)
 	var found []store.Info
 	for info, err := range d.List(ctx) {
@@ -131,7 +131,7 @@ type binaryReport struct {
 
 // Show shows the entry whose key begins with prefix; if source is set, its code alone.
 func Show(ctx context.Context, c cli.Cache, prefix string, source bool) error {
-	info, err := find(ctx, c.Disk, prefix)
+	info, err := Find(ctx, c.Disk, prefix)
 	if err != nil {
 		return err
 	}
@@ -149,7 +149,7 @@ func Show(ctx context.Context, c cli.Cache, prefix string, source bool) error {
 	if err != nil && info.Bad == nil {
 		info.Bad = err
 	}
-	r := showReport{EntryReport: reportEntry(info), KeyParts: info.Key}
+	r := showReport{EntryReport: ReportEntry(info), KeyParts: info.Key}
 	if recipeErr != nil {
 		r.RecipeErr = recipeErr.Error()
 	} else {
