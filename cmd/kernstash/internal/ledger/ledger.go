@@ -76,14 +76,18 @@ const maxIndex = 2 << 30
 // Open merges what was recorded since the last time, unless somebody has the index, and returns the index. Where settings keep
 // the cache from being written nothing is merged. The caller closes it.
 func Open(ctx context.Context, c cli.Cache) (*Ledger, error) {
-	if c.Settings.Mode != settings.ModeReadOnly {
+	anew := c.Settings.Mode != settings.ModeReadOnly
+	if l := (&Ledger{d: c.Disk, anew: anew}); !c.Disk.HasRecords() && l.open(true, readWait) == nil { // nothing is to be written
+		return l, nil
+	}
+	if anew {
 		err := Merge(ctx, c.Disk)
 		known := errors.Is(err, bolterrors.ErrTimeout) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 		if err != nil && !known {
 			fmt.Fprintf(c.Err, "kernstash: not merged: %s\n", human.Printable(err.Error(), false))
 		}
 	}
-	l := &Ledger{d: c.Disk, anew: c.Settings.Mode != settings.ModeReadOnly}
+	l := &Ledger{d: c.Disk, anew: anew}
 	err := l.open(true, readWait)
 	if errors.Is(err, errEmpty) || errors.Is(err, fs.ErrNotExist) {
 		return l, nil
