@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/term"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/pty"
@@ -135,7 +136,7 @@ worker    does not run, 0 jobs waiting
 	}
 }
 
-// TestWatch: it shows frames on a terminal, until q is typed or it is interrupted.
+// TestWatch: it shows frames on a terminal, until q is typed or it is interrupted, and leaves the terminal as it was.
 func TestWatch(t *testing.T) {
 	t.Parallel()
 	for _, interrupted := range []bool{false, true} {
@@ -150,6 +151,10 @@ func TestWatch(t *testing.T) {
 			defer cancel()
 			c := newCache(t)
 			c.In, c.Stream = program, program
+			before, err := term.GetState(int(person.Fd()))
+			if err != nil {
+				t.Fatal(err)
+			}
 			done := make(chan error, 1)
 			go func() {
 				err := Show(ctx, c, Options{Every: 10 * time.Millisecond})
@@ -177,6 +182,9 @@ func TestWatch(t *testing.T) {
 			}()
 			if got := <-done; errors.Is(got, context.Canceled) != interrupted || !interrupted && got != nil {
 				t.Error(got)
+			}
+			if after, err := term.GetState(int(person.Fd())); err != nil || *after != *before {
+				t.Errorf("the terminal is another: %+v, %v, was %+v", after, err, before)
 			}
 		})
 	}
