@@ -19,7 +19,7 @@ import (
 // otherWords are what people call commands that have other names here.
 var otherWords = map[string]string{
 	"dir": "ls", "info": "show", "inspect": "show", "cat": "show", "get": "show", "explain": "show",
-	"statistics": "stat", "usage": "stat", "size": "stat",
+	"statistics": "stat", "usage": "stat", "size": "stat", "watch": "top", "monitor": "top", "compare": "diff",
 	"check": "verify", "fsck": "verify", "validate": "verify",
 	"trim": "gc", "evict": "gc", "cleanup": "gc",
 	"purge": "clear", "wipe": "clear", "rm": "clear", "delete": "clear", "remove": "clear", "reset": "clear",

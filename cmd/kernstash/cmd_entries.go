@@ -13,6 +13,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/rebuild"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/scoreboard"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/trusts"
 	"github.com/kernstash/kernstash/worker"
 )
@@ -208,26 +209,31 @@ list what is pinned still.` +
 }
 
 func statCommand(a *cli.App) *cobra.Command {
-	var reset bool
+	var verbose, reset bool
 	cmd := &cobra.Command{
 		Use:     "stat",
 		Aliases: []string{"stats", "status"},
-		Short:   "Print totals, hit rates, time saved, and why requests missed",
-		Long: `Print what the cache holds, by the account that every put keeps, so a cache of any
-size answers at once; and what all processes that used it have counted:
-how many requests each tier answered, the build time that was saved, why
-requests missed, and what was not stored and why. Entries of older versions of
-kernstash, which are misses, are looked for in a part of a large cache.
+		Short:   "Print what the cache saved, for whom, and how full it is",
+		Long: `Print whether the cache is on, what it saved today, in the last seven days and in
+all, how many programs it had, the five applications that it saved most, its size and
+its limit, and the last thing that went wrong. Nothing is looked through, so a cache of
+any size answers at once. What was saved by day and by application is of the records that
+processes leave ('kernstash why', setting records).
 
-A miss is explained by the entry that is nearest to it: what differs between
-the two is why it missed.` +
+-v adds all that processes have counted: how many requests each tier answered, why
+requests missed, and what was not stored and why. A miss is explained by the entry that
+is nearest to it: what differs between the two is why it missed. Entries of older
+versions of kernstash, which are misses, are looked for in a part of a large cache.
+--json has all of that, and each day of a year on which anything was recorded.` +
 			exits("printed", "the cache is off or cannot be read; the message says why"),
 		Example: `  kernstash stat
-  kernstash stat --json
+  kernstash stat -v
+  kernstash stat --json | jq .days
   kernstash stat --reset`,
-		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.Stat(ctx, c, reset) }),
+		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return scoreboard.Stat(ctx, c, verbose, reset) }),
 	}
-	cmd.Flags().BoolVar(&reset, "reset", false, "set the counts to zero afterwards")
+	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print everything that was counted, too")
+	cmd.Flags().BoolVar(&reset, "reset", false, "set the counts, and the totals of days and applications, to zero afterwards")
 	return cmd
 }
 

@@ -99,6 +99,21 @@ func (p Program) MarshalJSON() ([]byte, error) {
 	}{program(p), millis(p.Spent), millis(p.Saved)})
 }
 
+// UnmarshalJSON reads what MarshalJSON writes; times that nothing can have taken are none.
+func (p *Program) UnmarshalJSON(b []byte) error {
+	type program Program
+	read := struct {
+		*program
+		SpentMS float64 `json:"spent_ms"`
+		SavedMS float64 `json:"saved_ms"`
+	}{program: (*program)(p)}
+	if err := json.Unmarshal(b, &read); err != nil {
+		return err
+	}
+	p.Spent, p.Saved = max(duration(read.SpentMS), 0), duration(read.SavedMS)
+	return nil
+}
+
 // Read sums up what r holds, of which it reads MaxSize bytes at most. The error
 // is that of r; the Summary holds what was read before it.
 func Read(r io.Reader) (*Summary, error) { return read(r, MaxSize) }

@@ -3,6 +3,7 @@ package disk
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"sync"
 	"time"
 
@@ -32,4 +33,10 @@ func (s *Store) Lock(ctx context.Context, k key.Key, wait time.Duration) (unlock
 		free()
 		s.buildLocks.Add(-1)
 	}), nil
+}
+
+// BuildLocks returns the file in which build locks are taken. Each is of one byte, at an offset of at least from and
+// less than below, but for few.
+func (s *Store) BuildLocks() (path string, from, below int64) {
+	return filepath.Join(s.o.Dir, rootdir.MetaDir, rootdir.LockFile), 1 << 40, 1 << 62
 }

@@ -126,3 +126,9 @@ func (s *Store) CostNear(ctx context.Context, k key.Key) (cost time.Duration) {
 
 // CompareDevices says for people in what a device differs from another.
 func CompareDevices(now, was key.Device) string { return compare.Devices(now, was) }
+
+// Change is a component of a key in which an entry differs from another.
+type Change = compare.Component
+
+// CompareRecipes says in what one recipe differs from another.
+func CompareRecipes(now, was *key.Recipe) []Change { return compare.Components(now, was) }

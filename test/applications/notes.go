@@ -11,7 +11,7 @@ import (
 // note keeps what the cache and its worker say of themselves.
 func (s stage) note(ctx context.Context) {
 	for name, args := range map[string][]string{
-		"worker-status": {"worker", "status"}, "entries": {"ls"}, "totals": {"stat"}, "verified": {"verify"},
+		"worker-status": {"worker", "status"}, "entries": {"ls"}, "totals": {"stat", "-v"}, "verified": {"verify"},
 	} {
 		out, err := s.command(ctx, args...).CombinedOutput()
 		if err != nil {

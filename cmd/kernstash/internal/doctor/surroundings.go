@@ -30,7 +30,7 @@ func (r *Report) checkEntry() {
 		r.checkSession(path)
 	}
 	for _, list := range []struct{ name, separators string }{{runtimes.Layers().Variable, ":"}, {"LD_PRELOAD", ": "}} {
-		for _, library := range ownLibraries(os.Getenv(list.name), list.separators) {
+		for _, library := range launch.OwnLibraries(os.Getenv(list.name), list.separators) {
 			r.checkOwnLibrary(subject, "in this environment", list.name, library, "set "+list.name+" anew, or unset it")
 		}
 	}
@@ -51,7 +51,7 @@ func (r *Report) checkSession(path string) {
 		return
 	}
 	values, err := session.ReadVariables(path)
-	libraries := ownLibraries(values[runtimes.Layers().Variable], ":")
+	libraries := launch.OwnLibraries(values[runtimes.Layers().Variable], ":")
 	switch {
 	case err != nil:
 		r.Add(subject, tool.Warn, "", "%s cannot be read: %v", path, err)
@@ -64,7 +64,7 @@ func (r *Report) checkSession(path string) {
 		if !r.checkOwnLibrary(subject, "for the session", path, library, "run 'kernstash enable' again, or 'kernstash disable'") {
 			continue
 		}
-		if !slices.Contains(ownLibraries(os.Getenv(runtimes.Layers().Variable), ":"), library) {
+		if !slices.Contains(launch.OwnLibraries(os.Getenv(runtimes.Layers().Variable), ":"), library) {
 			r.Add(subject, tool.Info, "that is so from the next login, where systemd starts the session, and not over ssh",
 				"this environment has not what %s says", path)
 		}
@@ -78,14 +78,4 @@ func (r *Report) checkOwnLibrary(subject, where, by, library, advice string) boo
 	}
 	r.Add(subject, tool.OK, "", "the cache is on %s (%s)", where, by)
 	return true
-}
-
-// ownLibraries returns those of a list of libraries that are ours.
-func ownLibraries(list, separators string) (own []string) {
-	for _, path := range launch.Elements(list, separators) {
-		if name := filepath.Base(path); name == runtimes.Layers().Library || name == launch.Preload {
-			own = append(own, path)
-		}
-	}
-	return own
 }

@@ -60,7 +60,8 @@ func reportApps(e *ledger.Entry) (all []AppReport) {
 	return all
 }
 
-func reportEntry(info store.Info) EntryReport {
+// ReportEntry returns what --json writes of an entry, but for what was recorded.
+func ReportEntry(info store.Info) EntryReport {
 	r := EntryReport{
 		Kernels: append([]string{}, info.Kernels...), // of none, too: null is no list in JSON
 		Device:  DeviceName(info), Size: info.Size, CostMS: human.Millis(info.Cost),
@@ -283,7 +284,7 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 
 // report returns an entry as --json writes it, with what the records know of it.
 func (w *entryWriter) report(info store.Info) EntryReport {
-	r := reportEntry(info)
+	r := ReportEntry(info)
 	r.Pinned = isPinned(w.pins, info)
 	if e := w.of(info); e != nil {
 		u := e.Total()

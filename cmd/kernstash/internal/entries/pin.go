@@ -38,7 +38,7 @@ func Pin(ctx context.Context, c cli.Cache, prefixes []string) error {
 	}
 	var found []store.Info
 	for _, prefix := range prefixes { // all, or none
-		info, err := find(ctx, c.Disk, prefix)
+		info, err := Find(ctx, c.Disk, prefix)
 		if err != nil {
 			return err
 		}

@@ -47,8 +47,8 @@ func CheckKey(prefix string) error {
 	return nil
 }
 
-// find returns the entry whose key begins with prefix.
-func find(ctx context.Context, d *disk.Store, prefix string) (store.Info, error) {
+// Find returns the entry whose key begins with prefix.
+func Find(ctx context.Context, d *disk.Store, prefix string) (store.Info, error) {
 	prefix = strings.ToLower(prefix)
 	var found []store.Info
 	for info, err := range d.List(ctx) {
@@ -145,7 +145,7 @@ type ShowOptions struct {
 
 // Show shows the entry whose key begins with prefix.
 func Show(ctx context.Context, c cli.Cache, prefix string, o ShowOptions) error {
-	info, err := find(ctx, c.Disk, prefix)
+	info, err := Find(ctx, c.Disk, prefix)
 	if err != nil {
 		return err
 	}
@@ -163,7 +163,7 @@ func Show(ctx context.Context, c cli.Cache, prefix string, o ShowOptions) error 
 	if err != nil && info.Bad == nil {
 		info.Bad = err
 	}
-	r := showReport{EntryReport: reportEntry(info), KeyParts: info.Key}
+	r := showReport{EntryReport: ReportEntry(info), KeyParts: info.Key}
 	pins, pinsErr := c.Disk.Pins(ctx)
 	if pinsErr != nil {
 		return pinsErr

@@ -2,7 +2,6 @@ package entries
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -16,8 +15,8 @@ import (
 	"github.com/kernstash/kernstash/store/disk"
 )
 
-// statReport is what `stat --json` writes.
-type statReport struct {
+// StatReport is what `stat --json` writes of what is counted.
+type StatReport struct {
 	Dir     string       `json:"dir"`
 	Note    string       `json:"note,omitempty"` // what is not as it should be
 	Entries int64        `json:"entries"`
@@ -59,44 +58,56 @@ type statRates struct {
 	Disk   float64 `json:"disk"`   // of those that memory did not answer
 }
 
-// Stat writes totals and counts; if reset is set it sets the counts to zero afterwards.
-func Stat(ctx context.Context, c cli.Cache, reset bool) error {
-	st := c.Disk.Status()
-	if !st.On {
-		return errors.New(st.Reason)
-	}
-	s, err := c.Disk.Stats()
-	if err != nil {
-		return err
-	}
+// Statistics are what a cache holds, and what was counted of it.
+type Statistics struct {
+	status     disk.Status
+	counts     stats.Snapshot
+	older      disk.Older
+	frameworks []frameworks.Cache
+	max        int64 // of what frameworks keep
+}
+
+// LookStatistics adds to the status and the counts of a cache what has to be looked for.
+func LookStatistics(ctx context.Context, c cli.Cache, st disk.Status, counts stats.Snapshot) (*Statistics, error) {
 	kept, err := frameworks.Look(ctx, c.Settings.Dir)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	const most = 50 * time.Millisecond // to look for entries of older versions
 	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	older, err := c.Disk.Older(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	report := reportStat(st, s, older)
-	report.Frameworks, report.FrameworksMaxSize = kept, c.Settings.FrameworksMaxSize
-	err = c.Report(report, true, func() {
-		writeStat(c.App, st, s, older)
-		writeFrameworks(c.App, kept, c.Settings.FrameworksMaxSize)
-	})
-	if err != nil || !reset {
-		return err
-	}
-	if err := c.Flush(); err != nil { // what could not be written is not thrown away
-		return err
-	}
-	return c.Disk.ResetStats()
+	return &Statistics{st, counts, older, kept, c.Settings.FrameworksMaxSize}, nil
 }
 
-func reportStat(st disk.Status, s stats.Snapshot, older disk.Older) statReport {
-	r := statReport{
+// Report returns them for JSON.
+func (s *Statistics) Report() StatReport {
+	r := reportStat(s.status, s.counts, s.older)
+	r.Frameworks, r.FrameworksMaxSize = s.frameworks, s.max
+	return r
+}
+
+// WriteText writes them for people.
+func (s *Statistics) WriteText(a *cli.App) {
+	writeStat(a, s.status, s.counts, s.older)
+	writeFrameworks(a, s.frameworks, s.max)
+}
+
+// Trouble says what was counted that should not have happened; "": nothing.
+func Trouble(s stats.Snapshot) string {
+	for _, r := range statGroups[troubleGroup].rows {
+		if s[r.counter] != 0 {
+			return r.number(s[r.counter]) + " " + r.words
+		}
+	}
+	return ""
+}
+
+func reportStat(st disk.Status, s stats.Snapshot, older disk.Older) StatReport {
+	r := StatReport{
 		Dir: st.Dir, Note: st.Reason, Entries: st.Entries, Bytes: st.Bytes, Exact: st.Counted || !st.Exists, MaxSize: st.MaxSize,
 		Policy: st.Policy.String(), SavedMS: human.Millis(s.Duration(stats.SavedTime)), Counts: s,
 	}
@@ -208,7 +219,11 @@ func (r statRow) number(n int64) string {
 	return strconv.FormatInt(n, 10)
 }
 
-const remotesGroup = 0 // in statGroups
+// Groups of statGroups.
+const (
+	remotesGroup = 0
+	troubleGroup = 8
+)
 
 var statGroups = []statGroup{
 	remotesGroup: {"remotes", []statRow{
@@ -251,7 +266,7 @@ var statGroups = []statGroup{
 		{stats.ObserveEqual, "built to the bytes that are stored"},
 		{stats.ObserveDifferent, "built to other bytes"},
 	}},
-	{"trouble", []statRow{
+	troubleGroup: {"trouble", []statRow{
 		{stats.DiskPutsDropped, "not stored: the cache was full, or its program ended"},
 		{stats.DiskPutFailures, "could not be stored"},
 		{stats.CapturesDropped, "programs whose code was not captured"},

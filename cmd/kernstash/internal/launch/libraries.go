@@ -232,3 +232,13 @@ func last(list, element, separators string) string {
 func Elements(list, separators string) []string {
 	return strings.FieldsFunc(list, func(r rune) bool { return strings.ContainsRune(separators, r) })
 }
+
+// OwnLibraries returns those of a list of libraries that are ours.
+func OwnLibraries(list, separators string) (own []string) {
+	for _, path := range Elements(list, separators) {
+		if name := filepath.Base(path); name == runtimes.Layers().Library || name == Preload {
+			own = append(own, path)
+		}
+	}
+	return own
+}

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -40,7 +41,7 @@ func ForgetApplication(ctx context.Context, d *disk.Store, app string) (entries,
 			if entries, err = forgetEntries(tx, app); err == nil {
 				misses, err = forgetMisses(tx, app)
 			}
-			return err
+			return cmp.Or(err, tx.Bucket(bucketTotals).Delete([]byte(app)))
 		})
 	})
 	return entries, misses, err

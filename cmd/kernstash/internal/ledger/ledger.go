@@ -26,7 +26,7 @@ import (
 )
 
 // version is that of the index. One of another version is made anew.
-const version = "1"
+const version = "2"
 
 // The buckets of the index.
 var (
@@ -35,7 +35,8 @@ var (
 	bucketAbsent  = []byte("absent")  // time, id: of entries that are not in the cache, the oldest first
 	bucketApps    = []byte("apps")    // application, 0, order of worth, id
 	bucketMisses  = []byte("misses")  // sequence → Missed
-	bucketDays    = []byte("days")    // date → Day
+	bucketDays    = []byte("days")    // date → Sums
+	bucketTotals  = []byte("totals")  // application → Sums
 	bucketMerged  = []byte("merged")  // name of a file → when
 )
 
@@ -75,14 +76,18 @@ const maxIndex = 2 << 30
 // Open merges what was recorded since the last time, unless somebody has the index, and returns the index. Where settings keep
 // the cache from being written nothing is merged. The caller closes it.
 func Open(ctx context.Context, c cli.Cache) (*Ledger, error) {
-	if c.Settings.Mode != settings.ModeReadOnly {
+	anew := c.Settings.Mode != settings.ModeReadOnly
+	if l := (&Ledger{d: c.Disk, anew: anew}); !c.Disk.HasRecords() && l.open(true, readWait) == nil { // nothing is to be written
+		return l, nil
+	}
+	if anew {
 		err := Merge(ctx, c.Disk)
 		known := errors.Is(err, bolterrors.ErrTimeout) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 		if err != nil && !known {
 			fmt.Fprintf(c.Err, "kernstash: not merged: %s\n", human.Printable(err.Error(), false))
 		}
 	}
-	l := &Ledger{d: c.Disk, anew: c.Settings.Mode != settings.ModeReadOnly}
+	l := &Ledger{d: c.Disk, anew: anew}
 	err := l.open(true, readWait)
 	if errors.Is(err, errEmpty) || errors.Is(err, fs.ErrNotExist) {
 		return l, nil
@@ -227,7 +232,7 @@ func (l *Ledger) update(f func(*bolt.Tx) error) error {
 }
 
 func makeBuckets(tx *bolt.Tx) error {
-	names := [][]byte{bucketMeta, bucketEntries, bucketAbsent, bucketApps, bucketMisses, bucketDays, bucketMerged}
+	names := [][]byte{bucketMeta, bucketEntries, bucketAbsent, bucketApps, bucketMisses, bucketDays, bucketTotals, bucketMerged}
 	for _, o := range orders {
 		names = append(names, o.bucket())
 	}

@@ -157,19 +157,75 @@ func TestMerge(t *testing.T) {
 		t.Errorf("%q, %v", apps, err)
 	}
 	days, err := l.Days()
-	var d Day
+	var d Sums
 	for _, one := range days {
-		d.Hits += one.Hits
-		d.Misses += one.Misses
-		d.Saved += one.Saved
-		d.Spent += one.Spent
+		d.Add(one.Sums)
 	}
-	if diff := cmp.Diff(Day{Hits: 21, Misses: 3, Saved: 121e6, Spent: 61_001_000}, d); diff != "" || err != nil || len(days) < 2 {
+	if diff := cmp.Diff(Sums{Hits: 21, Misses: 3, Saved: 121e6, Spent: 61_001_000}, d); diff != "" || err != nil || len(days) < 2 {
 		t.Errorf("days %+v, %v (-want +got):\n%s", days, err, diff)
 	}
 	keys, err := Keys(context.Background(), c, "b")
 	if want := []key.Key{aKey(4), aKey(3), aKey(1)}; err != nil || !slices.Equal(keys, want) {
 		t.Errorf("keys %v, %v", keys, err)
+	}
+}
+
+// TestTotals: days of a year, and what each application did, are summed up over merges, and outlive entries.
+func TestTotals(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	const day = 24 * time.Hour
+	record(t, c, hits(1, "a", 5, 10*time.Second, 0), miss(1, "b", time.Minute), hits(1, "a", 2, time.Second, 3*day),
+		hits(1, "a", 1, time.Second, 364*day), hits(1, "a", 1, time.Second, 367*day), hits(1, "a", 1, time.Second, -40*day))
+	openLedger(t, c).Close()
+	record(t, c, hits(2, "b", 1, 30*time.Second, 0), gone(2, records.Evicted), records.Line{Kind: records.Miss, At: now, Cost: time.Second})
+	l := openLedger(t, c)
+	days, err := l.Days()
+	of := make(map[string]Sums)
+	for _, d := range days {
+		of[d.Date] = d.Sums
+	}
+	want := map[string]Sums{
+		dateOf(now):               {Hits: 6, Misses: 2, Saved: 40e6, Spent: 61e6},
+		dateOf(now.Add(-3 * day)): {Hits: 2, Saved: 1e6}, dateOf(now.Add(-364 * day)): {Hits: 1, Saved: 1e6},
+	}
+	if diff := cmp.Diff(want, of); diff != "" || err != nil {
+		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+	totals := func() []Application {
+		l := openLedger(t, c)
+		defer l.Close()
+		all, err := l.Totals()
+		if err != nil {
+			t.Error(err)
+		}
+		return all
+	}
+	l.Close()
+	b, other := Application{"b", Sums{Hits: 1, Misses: 1, Saved: 30e6, Spent: 60e6}}, Application{"?", Sums{Misses: 1, Spent: 1e6}}
+	if diff := cmp.Diff([]Application{b, {"a", Sums{Hits: 10, Saved: 14e6}}, other}, totals()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, _, err := ForgetApplication(context.Background(), c.Disk, "a"); err != nil {
+		t.Error(err)
+	}
+	if diff := cmp.Diff([]Application{b, other}, totals()); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	var lines []records.Line
+	for i := range maxTotals + 10 {
+		lines = append(lines, hits(1, fmt.Sprint("app", i), 1, 1, 0))
+	}
+	record(t, c, lines...)
+	if all := totals(); len(all) > maxTotals+1 || !slices.ContainsFunc(all, func(a Application) bool { return a.App == Others }) {
+		t.Errorf("%d applications", len(all))
+	}
+	record(t, c, hits(1, "a", 1, 1, 0)) // not seen before that
+	if err := ResetTotals(context.Background(), c.Disk); err != nil {
+		t.Error(err)
+	}
+	if all := totals(); len(all) > 0 {
+		t.Errorf("%+v", all)
 	}
 }
 

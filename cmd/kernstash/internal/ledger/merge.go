@@ -6,11 +6,14 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
+	"math"
+	"slices"
 	"time"
 
 	bolt "go.etcd.io/bbolt"
 
 	"github.com/kernstash/kernstash/internal/records"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // Bounds of the index.
@@ -19,6 +22,7 @@ const (
 	maxMisses = 10_000
 	maxAge    = 30 * 24 * time.Hour // of misses
 	maxDays   = 366
+	maxTotals = 1000 // applications
 )
 
 // What an entry was before it was missed.
@@ -42,13 +46,32 @@ type Missed struct {
 	WasAt   int64         `json:"was_at,omitempty"`
 }
 
-// Day is what happened on a day.
+// Sums are totals of what was recorded. Times are in microseconds.
+type Sums struct {
+	Hits   int64 `json:"hits"`
+	Misses int64 `json:"misses"`
+	Saved  int64 `json:"saved_us"`
+	Spent  int64 `json:"spent_us"` // compiling
+}
+
+// Add adds o.
+func (s *Sums) Add(o Sums) {
+	s.Hits += o.Hits
+	s.Misses += o.Misses
+	s.Saved += o.Saved
+	s.Spent += o.Spent
+}
+
+// Day is what happened on a day of local time.
 type Day struct {
-	Date   string `json:"date"`
-	Hits   int64  `json:"hits"`
-	Misses int64  `json:"misses"`
-	Saved  int64  `json:"saved_us"`
-	Spent  int64  `json:"spent_us"` // compiling
+	Date string `json:"date"`
+	Sums
+}
+
+// Application is what an application did in all.
+type Application struct {
+	App string `json:"app"`
+	Sums
 }
 
 // merge merges files of records, each in one transaction: it is removed after that, and one that could not be removed is
@@ -62,7 +85,7 @@ func (l *Ledger) merge(ctx context.Context) error {
 			if merged.Get([]byte(name)) != nil {
 				return nil
 			}
-			m := merger{tx: tx, uses: make(map[used]*use), days: make(map[string]*Day)}
+			m := merger{tx: tx, uses: make(map[used]*use), days: make(map[string]*Sums), apps: make(map[string]*Sums)}
 			records.Parse(b, m.add)
 			if err := m.end(); err != nil {
 				return err
@@ -102,19 +125,24 @@ type use struct {
 type merger struct {
 	tx   *bolt.Tx
 	uses map[used]*use
-	days map[string]*Day
+	days map[string]*Sums // by date
+	apps map[string]*Sums
 	err  error
 }
 
-func (m *merger) day(at time.Time) *Day {
-	date := at.Local().Format(time.DateOnly)
-	d := m.days[date]
-	if d == nil {
-		d = &Day{Date: date}
-		m.days[date] = d
+// sum adds to the totals of a line's day and application.
+func (m *merger) sum(l records.Line, s Sums) {
+	add := func(to map[string]*Sums, name string) {
+		if to[name] == nil {
+			to[name] = new(Sums)
+		}
+		to[name].Add(s)
 	}
-	return d
+	add(m.days, dateOf(l.At))
+	add(m.apps, l.App)
 }
+
+func dateOf(t time.Time) string { return t.Local().Format(time.DateOnly) }
 
 func (m *merger) add(l records.Line) {
 	if m.err != nil {
@@ -127,14 +155,10 @@ func (m *merger) add(l records.Line) {
 	switch l.Kind {
 	case records.Hits:
 		u.Hits, u.Saved, u.First = l.Hits, l.Saved.Microseconds(), l.Since.Unix()
-		d := m.day(l.At)
-		d.Hits += u.Hits
-		d.Saved += u.Saved
+		m.sum(l, Sums{Hits: u.Hits, Saved: u.Saved})
 		m.use(l, u)
 	case records.Miss:
-		d := m.day(l.At)
-		d.Misses++
-		d.Spent += l.Cost.Microseconds()
+		m.sum(l, Sums{Misses: 1, Spent: l.Cost.Microseconds()})
 		m.err = m.miss(l)
 		if !l.Entry.IsZero() {
 			m.use(l, u)
@@ -219,35 +243,44 @@ func (m *merger) end() error {
 	if m.err == nil {
 		m.err = m.flush()
 	}
-	days := m.tx.Bucket(bucketDays)
-	for date, more := range m.days {
-		if m.err != nil {
-			break
-		}
-		d := Day{Date: date}
-		if b := days.Get([]byte(date)); b != nil {
-			if m.err = unmarshal(b, &d); m.err != nil {
-				break
-			}
-		}
-		d.Hits += more.Hits
-		d.Misses += more.Misses
-		d.Saved += more.Saved
-		d.Spent += more.Spent
-		var b []byte
-		if b, m.err = json.Marshal(d); m.err == nil {
-			m.err = days.Put([]byte(date), b)
-		}
-	}
+	m.total(bucketDays, m.days, math.MaxInt)
+	m.total(bucketTotals, m.apps, maxTotals)
 	if m.err != nil {
 		return m.err
 	}
 	return bound(m.tx, time.Now())
 }
 
+// total adds to the totals in a bucket. Names over most are others.
+func (m *merger) total(bucket []byte, of map[string]*Sums, most int) {
+	b := m.tx.Bucket(bucket)
+	names := b.Inspect().KeyN
+	for name, more := range of {
+		if m.err != nil {
+			return
+		}
+		var s Sums
+		old := b.Get([]byte(name))
+		if old == nil && names >= most {
+			name = Others
+			old = b.Get([]byte(name))
+		}
+		if old == nil {
+			names++
+		} else if m.err = unmarshal(old, &s); m.err != nil {
+			return
+		}
+		s.Add(*more)
+		var text []byte
+		if text, m.err = json.Marshal(s); m.err == nil {
+			m.err = b.Put([]byte(name), text)
+		}
+	}
+}
+
 // bound removes what is over the bounds.
 func bound(tx *bolt.Tx, now time.Time) error {
-	if err := trim(tx.Bucket(bucketDays), maxDays, nil); err != nil {
+	if err := boundDays(tx.Bucket(bucketDays), now); err != nil {
 		return err
 	}
 	oldest := now.Add(-maxAge).Unix()
@@ -270,6 +303,24 @@ func bound(tx *bolt.Tx, now time.Time) error {
 		}
 	}
 	return nil
+}
+
+// boundDays removes days that are not of the last year: old ones, and those of a clock that was wrong.
+func boundDays(b *bolt.Bucket, now time.Time) error {
+	first, last := dateOf(now.AddDate(0, 0, 1-maxDays)), dateOf(now.AddDate(0, 0, 1))
+	var over [][]byte
+	err := b.ForEach(func(k, _ []byte) error {
+		if date := string(k); date < first || date > last {
+			over = append(over, bytes.Clone(k))
+		}
+		return nil
+	})
+	for _, k := range over {
+		if err == nil {
+			err = b.Delete(k)
+		}
+	}
+	return err
 }
 
 // trim removes the first of a bucket: those over most, and those that are old.
@@ -302,15 +353,43 @@ func (l *Ledger) Misses(f func(*Missed) bool) error {
 	})
 }
 
-// Days returns what happened on each day of a year, the first one first.
+// Days returns what happened on each day of a year on which anything did, the first one first.
 func (l *Ledger) Days() (days []Day, err error) {
-	err = l.view(func(tx *bolt.Tx) error {
-		return tx.Bucket(bucketDays).ForEach(func(_, v []byte) error {
-			var d Day
-			err := unmarshal(v, &d)
-			days = append(days, d)
+	err = l.sums(bucketDays, func(date string, s Sums) { days = append(days, Day{date, s}) })
+	return days, err
+}
+
+// Totals returns what each application did in all, who saved most first.
+func (l *Ledger) Totals() (all []Application, err error) {
+	err = l.sums(bucketTotals, func(app string, s Sums) { all = append(all, Application{app, s}) })
+	slices.SortFunc(all, func(a, b Application) int { return cmp.Or(cmp.Compare(b.Saved, a.Saved), cmp.Compare(a.App, b.App)) })
+	return all, err
+}
+
+func (l *Ledger) sums(bucket []byte, f func(name string, s Sums)) error {
+	return l.view(func(tx *bolt.Tx) error {
+		return tx.Bucket(bucket).ForEach(func(k, v []byte) error {
+			var s Sums
+			err := unmarshal(v, &s)
+			f(string(k), s)
 			return err
 		})
 	})
-	return days, err
+}
+
+// ResetTotals sets the totals of days and applications to zero.
+func ResetTotals(ctx context.Context, d *disk.Store) error {
+	return changed(d, func(l *Ledger) error {
+		if err := l.merge(ctx); err != nil {
+			return err
+		}
+		return l.update(func(tx *bolt.Tx) error {
+			for _, name := range [][]byte{bucketDays, bucketTotals} {
+				if err := tx.DeleteBucket(name); err != nil {
+					return err
+				}
+			}
+			return makeBuckets(tx)
+		})
+	})
 }

@@ -3,7 +3,6 @@
 package timeline
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -25,6 +24,9 @@ type Run struct {
 	Millis   float64       `json:"elapsed_ms"`
 	Requests []runlog.Span `json:"timeline"`
 	More     int           `json:"timeline_more,omitempty"` // requests that are not there
+
+	Programs     []runlog.Program `json:"requests"`
+	MorePrograms int              `json:"requests_more,omitempty"`
 }
 
 // maxFile is what is read of a file at most.
@@ -32,6 +34,25 @@ const maxFile = 64 << 20
 
 // ReadFile reads a file that `kernstash run --report-file` wrote.
 func ReadFile(path string) (*Run, error) {
+	run, err := readFile(path)
+	if err == nil && run.Requests == nil {
+		return nil, fmt.Errorf("read %s: %w: it has no timeline", path, errNone)
+	}
+	return run, err
+}
+
+// ReadPrograms reads such a file, or what `kernstash report --json` made of one, which has no timeline.
+func ReadPrograms(path string) (*Run, error) {
+	run, err := readFile(path)
+	if err == nil && run.Programs == nil {
+		return nil, fmt.Errorf("read %s: %w: it has no requests", path, errNone)
+	}
+	return run, err
+}
+
+var errNone = errors.New("no report of a run")
+
+func readFile(path string) (*Run, error) {
 	f, err := os.Open(path)
 	if err != nil {
 		return nil, err
@@ -62,14 +83,14 @@ func ReadFile(path string) (*Run, error) {
 func parse(b []byte) (*Run, error) {
 	run := new(Run)
 	if err := json.Unmarshal(b, run); err != nil {
-		return nil, fmt.Errorf("no report of a run: %w", err)
+		return nil, fmt.Errorf("%w: %w", errNone, err)
 	}
 	const longest = float64(10 * 365 * 24 * time.Hour / time.Millisecond)
 	switch year := run.Begun.Year(); {
-	case !bytes.Contains(b, []byte(`"timeline"`)) || len(run.Command) == 0:
-		return nil, errors.New("no report of a run: it has no command, or no timeline")
+	case len(run.Command) == 0:
+		return nil, fmt.Errorf("%w: it has no command", errNone)
 	case year < 2000 || year > 2200 || !(run.Millis >= 0 && run.Millis < longest):
-		return nil, errors.New("no report of a run: its time makes no sense")
+		return nil, fmt.Errorf("%w: its time makes no sense", errNone)
 	}
 	run.Requests = slices.DeleteFunc(run.Requests, func(r runlog.Span) bool { return r.Ended.Sub(run.Begun).Abs() > 365*24*time.Hour })
 	return run, nil
@@ -128,19 +149,26 @@ type Process struct {
 
 // Where is where the time of a run went.
 type Where struct {
-	Command []string `json:"command"`
-	Status  int      `json:"exit_status"`
-	Millis  float64  `json:"elapsed_ms"`
+	Command []string  `json:"command"`
+	Status  int       `json:"exit_status"`
+	Begun   time.Time `json:"begun"`
+	Millis  float64   `json:"elapsed_ms"`
 	Times
 	OtherMS   float64       `json:"other_ms"`  // neither compiling, loading nor waiting, in any process
 	Processes []Process     `json:"processes"` // those first to which most went
 	Longest   []runlog.Span `json:"longest"`   // requests
 	More      int           `json:"timeline_more,omitempty"`
+
+	Programs     []runlog.Program `json:"requests"`
+	MorePrograms int              `json:"requests_more,omitempty"`
 }
 
 // Where says where the time went.
 func (r *Run) Where() *Where {
-	w := &Where{Command: r.Command, Status: r.Status, Millis: r.Millis, Processes: []Process{}, More: r.More}
+	w := &Where{
+		Command: r.Command, Status: r.Status, Begun: r.Begun, Millis: r.Millis, Processes: []Process{}, More: r.More,
+		Programs: append([]runlog.Program{}, r.Programs...), MorePrograms: r.MorePrograms,
+	}
 	var all []Slice
 	of := make(map[int][]Slice)
 	for i := range r.Requests {

@@ -45,7 +45,7 @@ func TestWhere(t *testing.T) {
 	t.Parallel()
 	r := example()
 	want := &Where{
-		Command: r.Command, Millis: 1000,
+		Command: r.Command, Begun: begun, Millis: 1000, Programs: []runlog.Program{},
 		Times:   Times{CompilingMS: 400, LoadingMS: 30, WaitingMS: 300},
 		OtherMS: 1000 - 620, // compiling or waiting from 100 to 650, loading from 650 to 670, waiting from 750 to 800
 		Processes: []Process{

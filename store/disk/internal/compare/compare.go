@@ -15,37 +15,48 @@ import (
 
 const maxChanges = 4
 
+// Component is one of the four components of a key, in which two recipes differ.
+type Component struct {
+	Reason  reason.Reason
+	Changes []string // where images have little in common, or other units, there may be none
+	near    bool
+}
+
+// Components says in what components a request differs from the recipe of an entry.
+func Components(now, was *key.Recipe) (all []Component) {
+	a, b := now.Key(), was.Key()
+	if a.Device != b.Device {
+		why, changes := compareDevices(now.Device, was.Device)
+		all = append(all, Component{why, changes, now.Device.API == was.Device.API})
+	}
+	if a.Image != b.Image {
+		why, changes, near := compareImages(now.Image, was.Image)
+		all = append(all, Component{why, changes, near})
+	}
+	if a.Constants != b.Constants {
+		all = append(all, Component{reason.NearestConstants, compareConstants(now.Constants, was.Constants), true})
+	}
+	if a.Options != b.Options {
+		why, changes := compareOptions(now.Options, was.Options)
+		all = append(all, Component{why, changes, true})
+	}
+	return all
+}
+
 // Recipes says in what a request differs from the recipe of an entry. near is
 // false where more than one component differs, or images of little in common.
 func Recipes(now, was *key.Recipe) (d store.Difference, near bool) {
-	a, b := now.Key(), was.Key()
-	d.Key = b
-	var changes []string
-	differ := 0
-	if a.Device != b.Device {
-		differ++
-		d.Reason, changes = compareDevices(now.Device, was.Device)
-		near = now.Device.API == was.Device.API
+	d.Key = was.Key()
+	all := Components(now, was)
+	if len(all) != 1 {
+		return d, false
 	}
-	if a.Image != b.Image {
-		differ++
-		d.Reason, changes, near = compareImages(now.Image, was.Image)
-	}
-	if a.Constants != b.Constants {
-		differ++
-		d.Reason, near = reason.NearestConstants, true
-		changes = compareConstants(now.Constants, was.Constants)
-	}
-	if a.Options != b.Options {
-		differ++
-		near = true
-		d.Reason, changes = compareOptions(now.Options, was.Options)
-	}
+	changes := all[0].Changes
 	if len(changes) > maxChanges {
 		changes = append(changes[:maxChanges], fmt.Sprintf("and %d more", len(changes)-maxChanges))
 	}
-	d.Text = strings.Join(changes, "; ")
-	return d, near && differ == 1
+	d.Reason, d.Text = all[0].Reason, strings.Join(changes, "; ")
+	return d, all[0].near
 }
 
 func compareDevices(now, was key.Device) (reason.Reason, []string) {

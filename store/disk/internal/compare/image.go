@@ -22,7 +22,7 @@ func compareImages(now, was *key.Image) (what reason.Reason, changes []string, n
 		what = reason.NearestImage
 		same := commonBytes(a[0].Code, b[0].Code)
 		if 2*same <= max(len(a[0].Code), len(b[0].Code)) {
-			return what, nil, false
+			return what, []string{codeChange(a[0].Code, b[0].Code)}, false
 		}
 		changes = append(changes, codeChange(a[0].Code, b[0].Code))
 	}
