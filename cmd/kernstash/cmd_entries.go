@@ -12,6 +12,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/rebuild"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/trusts"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/web"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/worker"
 )
@@ -85,6 +86,7 @@ or as much of its beginning as is unambiguous.` +
 
 func statCommand(a *cli.App) *cobra.Command {
 	var reset bool
+	var html string
 	cmd := &cobra.Command{
 		Use:     "stat",
 		Aliases: []string{"stats", "status"},
@@ -96,13 +98,25 @@ requests missed, and what was not stored and why. Entries of older versions of
 kernstash, which are misses, are looked for in a part of a large cache.
 
 A miss is explained by the entry that is nearest to it: what differs between
-the two is why it missed.` +
+the two is why it missed.
+
+--html writes the first page of 'kernstash serve' as one file instead, which needs no other.` +
 			exits("printed", "the cache is off or cannot be read; the message says why"),
 		Example: `  kernstash stat
   kernstash stat --json
-  kernstash stat --reset`,
-		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.Stat(ctx, c, reset) }),
+  kernstash stat --reset
+  kernstash stat --html stash.html`,
+		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error {
+			switch {
+			case html == "":
+				return entries.Stat(ctx, c, reset)
+			case reset:
+				return cli.Usagef("--html --reset: only one of them")
+			}
+			return web.WriteFile(ctx, c, html)
+		}),
 	}
+	cmd.Flags().StringVar(&html, "html", "", "write a page with the same into `FILE`")
 	cmd.Flags().BoolVar(&reset, "reset", false, "set the counts to zero afterwards")
 	return cmd
 }

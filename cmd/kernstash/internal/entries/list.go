@@ -51,7 +51,8 @@ type AppReport struct {
 	Last    time.Time `json:"last"`
 }
 
-func reportApps(e *ledger.Entry) (all []AppReport) {
+// Apps returns what applications did with an entry, who saved most first.
+func Apps(e *ledger.Entry) (all []AppReport) {
 	for app, u := range e.Apps {
 		all = append(all, AppReport{app, u.Hits, human.Millis(u.SavedTime()), time.Unix(u.First, 0).UTC(), time.Unix(u.Last, 0).UTC()})
 	}
@@ -197,7 +198,7 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 		r := reportEntry(info)
 		if e := w.of(info); e != nil {
 			u := e.Total()
-			r.Hits, r.SavedMS, r.Apps = u.Hits, human.Millis(u.SavedTime()), reportApps(e)
+			r.Hits, r.SavedMS, r.Apps = u.Hits, human.Millis(u.SavedTime()), Apps(e)
 		}
 		err := terminal.EncodeJSON(&w.buf, r, "")
 		return w.buf.Bytes(), err
@@ -231,7 +232,7 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 		}
 		line(blank+"used     ", info.Accessed.Local().Format(time.DateTime), indent+9)
 		if e != nil {
-			for _, a := range reportApps(e) {
+			for _, a := range Apps(e) {
 				line(blank+"app      ", fmt.Sprintf("%s, %s, %s saved", human.Printable(a.App, false), human.Plural(a.Hits, "hit"),
 					human.Time(time.Duration(a.SavedMS*float64(time.Millisecond)))), indent+9)
 			}

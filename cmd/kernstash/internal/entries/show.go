@@ -142,23 +142,57 @@ func Show(ctx context.Context, c cli.Cache, prefix string, source bool) error {
 		}
 		return writeSource(c.App, recipe)
 	}
-	entry, err := c.Disk.Get(ctx, info.Key)
+	r, err := reportShown(ctx, c.Disk, &info, recipe, recipeErr, c.JSON)
+	if err != nil {
+		return err
+	}
+	return c.Report(r, info.Bad == nil, func() { writeShown(c.App, info, r) })
+}
+
+// reportShown reads an entry; where that is damaged info says so afterwards.
+func reportShown(ctx context.Context, d *disk.Store, info *store.Info, recipe *key.Recipe, recipeErr error, source bool) (r showReport, err error) {
+	entry, err := d.Get(ctx, info.Key)
 	if _, miss := errors.AsType[*store.MissError](err); err != nil && !miss {
-		return fmt.Errorf("show %s: %w", info.Key.Short(), err)
+		return r, fmt.Errorf("show %s: %w", info.Key.Short(), err)
 	}
 	if err != nil && info.Bad == nil {
 		info.Bad = err
 	}
-	r := showReport{EntryReport: reportEntry(info), KeyParts: info.Key}
+	r = showReport{EntryReport: reportEntry(*info), KeyParts: info.Key}
 	if recipeErr != nil {
 		r.RecipeErr = recipeErr.Error()
 	} else {
-		r.Recipe = reportRecipe(c.Disk, recipe, c.JSON)
+		r.Recipe = reportRecipe(d, recipe, source)
 	}
 	if err == nil {
 		r.Artifact = reportArtifact(info.Device, entry.Artifact)
 	}
-	return c.Report(r, info.Bad == nil, func() { writeShown(c.App, info, r) })
+	return r, nil
+}
+
+// Described is what 'kernstash show' says of an entry.
+type Described struct {
+	Lines []DescribedLine
+	Log   string // of the build
+}
+
+// DescribedLine is a line of it.
+type DescribedLine struct{ Name, Value string }
+
+// Describe returns what there is to say of an entry.
+func Describe(ctx context.Context, d *disk.Store, info store.Info) (all Described, err error) {
+	recipe, recipeErr := d.Recipe(ctx, info.Key)
+	r, err := reportShown(ctx, d, &info, recipe, recipeErr, false)
+	if err != nil {
+		return all, err
+	}
+	describe(func(name, format string, args ...any) {
+		all.Lines = append(all.Lines, DescribedLine{name, human.Printable(fmt.Sprintf(format, args...), false)})
+	}, info, r)
+	if r.Artifact != nil {
+		all.Log = human.Printable(strings.TrimSpace(r.Artifact.Log), true)
+	}
+	return all, nil
 }
 
 func reportRecipe(d *disk.Store, r *key.Recipe, source bool) *recipeReport {
@@ -229,9 +263,22 @@ func writeSource(a *cli.App, r *key.Recipe) error {
 
 // writeShown prints an entry for people.
 func writeShown(a *cli.App, info store.Info, r showReport) {
-	line := func(name, format string, args ...any) {
+	describe(func(name, format string, args ...any) {
 		a.Printf("%-10s %s\n", name, human.Printable(fmt.Sprintf(format, args...), false))
+	}, info, r)
+	if r.Artifact == nil {
+		return
 	}
+	if log := strings.TrimSpace(r.Artifact.Log); log != "" {
+		a.Printf("log\n")
+		for text := range strings.SplitSeq(log, "\n") {
+			a.Printf("  %s\n", human.Printable(text, true))
+		}
+	}
+}
+
+// describe tells of an entry, line by line.
+func describe(line func(name, format string, args ...any), info store.Info, r showReport) {
 	now := time.Now()
 	line("key", "%s", info.Key)
 	if info.Bad != nil {
@@ -264,12 +311,6 @@ func writeShown(a *cli.App, info store.Info, r showReport) {
 	tells := rt != nil && rt.Arguments
 	for _, k := range r.Artifact.Kernels {
 		line("kernel", "%s", kernelText(k, tells))
-	}
-	if log := strings.TrimSpace(r.Artifact.Log); log != "" {
-		a.Printf("log\n")
-		for text := range strings.SplitSeq(log, "\n") {
-			a.Printf("  %s\n", human.Printable(text, true))
-		}
 	}
 }
 
