@@ -169,7 +169,7 @@ func (d *data) walk(part func(*space)) *space {
 		policy: d.c.Disk.Status().Policy, now: time.Now(), programs: make(map[programKey]*program), apps: make(map[string]*application),
 		names: make(map[string]string),
 	}
-	every := 100 * time.Millisecond
+	every := 50 * time.Millisecond
 	until := w.now.Add(every)
 	err := d.withLedger(func(l *ledger.Ledger) error {
 		for info, err := range d.c.Disk.List(d.ctx) {

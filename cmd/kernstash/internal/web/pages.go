@@ -57,7 +57,7 @@ type page struct {
 	HasRun      bool
 	Style       template.CSS // of a file that stands alone; "": it is linked
 	Policy      string       // of such a file
-	Looking     *space       // nil: all entries were looked at
+	Seen        *space       // nil: what is shown is no part of it
 	Expected    int64        // entries
 	Data        any
 }
@@ -98,13 +98,6 @@ func (d *data) render(p *page) ([]byte, error) {
 	var b bytes.Buffer
 	err := templates.ExecuteTemplate(&b, p.Name, p)
 	return b.Bytes(), err
-}
-
-// looking notes on a page that there may be more than it shows.
-func (d *data) looking(p *page, s *space) {
-	if !s.Done {
-		p.Looking, p.Expected = s, d.c.Disk.Status().Entries
-	}
 }
 
 // seen says how many entries were looked at, for a page that waits for more.
@@ -164,9 +157,7 @@ func (d *data) overview(seen *space) (*page, error) {
 	if st.Reason != "" {
 		o.Trouble = append(o.Trouble, human.Printable(st.Reason, false))
 	}
-	p := &page{Title: "Overview", Name: "overview", Data: o}
-	d.looking(p, seen)
-	return p, nil
+	return &page{Title: "Overview", Name: "overview", Data: o, Seen: seen, Expected: st.Entries}, nil
 }
 
 // rows is a part of a table.
@@ -292,9 +283,7 @@ func (s *server) space(r *http.Request) (*page, error) {
 			data.Found = append(data.Found, info)
 		}
 	}
-	p := &page{Title: "Space", Name: "space", Data: data}
-	s.data.looking(p, seen)
-	return p, nil
+	return &page{Title: "Space", Name: "space", Data: data, Seen: seen, Expected: s.data.c.Disk.Status().Entries}, nil
 }
 
 // spaceLink returns the link to the page of space with what is chosen, by something, and without something.
@@ -409,9 +398,8 @@ type nextPage struct {
 
 func (s *server) next(r *http.Request) (*page, error) {
 	seen := s.data.seen()
-	p := &page{Title: "Goes next", Name: "next", Data: nextPage{s.data.c.Disk.Status(), part(r, seen.next), maxNext}}
-	s.data.looking(p, seen)
-	return p, nil
+	st := s.data.c.Disk.Status()
+	return &page{Title: "Evicted next", Name: "next", Data: nextPage{st, part(r, seen.next), maxNext}, Seen: seen, Expected: st.Entries}, nil
 }
 
 // runPage shows when what was in a run.

@@ -74,6 +74,7 @@ func Serve(ctx context.Context, c cli.Cache, o Options) error {
 	defer s.data.walks.Wait()
 	defer cancel()
 	s.data.look()
+	s.data.walks.Go(func() { s.data.recorded() })
 	if err := announce(c.App, l.Addr().String(), token); err != nil {
 		return err
 	}
@@ -152,7 +153,7 @@ func newServer(ctx context.Context, c cli.Cache, address, token string, run *tim
 	_, port, _ := net.SplitHostPort(address)
 	s := &server{
 		data: newData(ctx, c), run: run, token: token, version: version,
-		hosts: []string{address, "localhost:" + port}, cookie: "kernstash-" + port, session: rand.Text(),
+		hosts: []string{address, "localhost:" + port, strings.TrimSuffix(address, ":80")}, cookie: "kernstash-" + port, session: rand.Text(),
 	}
 	for path, page := range map[string]func(*http.Request) (*page, error){
 		"/{$}": s.overview, "/space": s.space, "/entry/{place}": s.entry, "/misses": s.misses, "/next": s.next, "/run": s.timeline,
