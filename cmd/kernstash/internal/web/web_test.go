@@ -480,3 +480,26 @@ func must(s string, err error) string {
 	}
 	return s
 }
+
+func TestPart(t *testing.T) {
+	t.Parallel()
+	all := make([]int, 2*pageRows+1)
+	for page, want := range map[string]rows[int]{
+		"":   {From: 0, Next: "?a=b&page=1"},
+		"0":  {From: 0, Next: "?a=b&page=1"},
+		"1":  {From: pageRows, Prev: "?a=b&page=0", Next: "?a=b&page=2"},
+		"2":  {From: 2 * pageRows, Prev: "?a=b&page=1"},
+		"3":  {From: 2 * pageRows, Prev: "?a=b&page=1"},
+		"-1": {From: 0, Next: "?a=b&page=1"},
+		"x":  {From: 0, Next: "?a=b&page=1"},
+	} {
+		got := part(httptest.NewRequest(http.MethodGet, "/?a=b&page="+page, nil), all)
+		want.All, want.Of = all[want.From:min(want.From+pageRows, len(all))], len(all)
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("page %q (-want +got):\n%s", page, d)
+		}
+	}
+	if got := part(httptest.NewRequest(http.MethodGet, "/", nil), []int{}); got.Of != 0 || got.Prev+got.Next != "" {
+		t.Errorf("of nothing: %+v", got)
+	}
+}
