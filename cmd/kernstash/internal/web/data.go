@@ -42,12 +42,12 @@ type data struct {
 	c     cli.Cache
 	walks sync.WaitGroup
 
+	reading sync.Mutex // what is recorded: one does
+
 	mu      sync.Mutex
+	book    *book
 	walking bool
 	space   *space
-
-	reading sync.Mutex // of book: one reads
-	book    *book
 }
 
 func newData(ctx context.Context, c cli.Cache) *data { return &data{ctx: ctx, c: c} }
@@ -60,13 +60,40 @@ type book struct {
 	err    error
 }
 
-// recorded returns what is recorded, which may be some seconds old.
+// recorded returns what is recorded. What is some seconds old is read anew in the background, what is older at once.
 func (d *data) recorded() *book {
+	b, age := d.known()
+	switch {
+	case b != nil && age < bookAge:
+		return b
+	case b != nil && age < spaceAge && d.ctx.Err() == nil:
+		if d.reading.TryLock() {
+			d.walks.Go(func() {
+				defer d.reading.Unlock()
+				d.read()
+			})
+		}
+		return b
+	}
 	d.reading.Lock()
 	defer d.reading.Unlock()
-	if d.book != nil && time.Since(d.book.at) < bookAge {
-		return d.book
+	if b, age := d.known(); b != nil && age < bookAge { // somebody else has read it
+		return b
 	}
+	return d.read()
+}
+
+func (d *data) known() (b *book, age time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.book != nil {
+		age = time.Since(d.book.at)
+	}
+	return d.book, age
+}
+
+// read reads what is recorded.
+func (d *data) read() *book {
 	b := new(book)
 	b.err = d.withLedger(func(l *ledger.Ledger) (err error) {
 		if b.days, err = l.Days(); err != nil {
@@ -76,6 +103,8 @@ func (d *data) recorded() *book {
 		return err
 	})
 	b.at = time.Now()
+	d.mu.Lock()
+	defer d.mu.Unlock()
 	d.book = b
 	return b
 }

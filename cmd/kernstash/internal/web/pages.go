@@ -260,9 +260,7 @@ func (s *server) space(r *http.Request) (*page, error) {
 		}
 		c := sums[name]
 		if c == nil {
-			with := maps.Clone(q)
-			with.Set(data.By, name)
-			c = &cell{Name: name, Link: spaceLink(with, "", "")}
+			c = &cell{Name: name}
 			sums[name] = c
 		}
 		c.Entries += p.entries
@@ -273,8 +271,15 @@ func (s *server) space(r *http.Request) (*page, error) {
 		all = append(all, *c)
 	}
 	slices.SortFunc(all, func(a, b cell) int { return cmp.Or(cmp.Compare(b.Bytes, a.Bytes), cmp.Compare(a.Name, b.Name)) })
-	data.Boxes = cells(all)
 	data.Rows = part(r, all)
+	for _, shown := range [][]cell{all[:min(len(all), mapCells)], data.Rows.All} {
+		for i := range shown {
+			with := maps.Clone(q)
+			with.Set(data.By, shown[i].Name)
+			shown[i].Link = spaceLink(with, "", "")
+		}
+	}
+	data.Boxes = cells(all)
 	for info, err := range s.data.c.Disk.ListAt(r.Context(), slices.Values(places[:min(len(places), maxPlaces)])) {
 		if err != nil {
 			return nil, err

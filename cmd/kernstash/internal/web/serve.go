@@ -82,10 +82,18 @@ func Serve(ctx context.Context, c cli.Cache, o Options) error {
 		Handler: s, ReadTimeout: 10 * time.Second, WriteTimeout: time.Minute, IdleTimeout: time.Minute,
 		MaxHeaderBytes: 32 << 10, ErrorLog: log.New(io.Discard, "", 0),
 	}
-	defer context.AfterFunc(ctx, func() { server.Close() })()
+	stopped := make(chan struct{})
+	defer context.AfterFunc(ctx, func() { // what is answered now is answered before the cache is closed
+		defer close(stopped)
+		bounded, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		_ = server.Shutdown(bounded)
+		server.Close()
+	})()
 	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 		return fmt.Errorf("serve: %w", err)
 	}
+	<-stopped
 	return nil
 }
 
