@@ -14,6 +14,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/why"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/records"
+	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 	"github.com/kernstash/kernstash/store/disk/evict"
@@ -95,7 +96,10 @@ func (d *data) known() (b *book, age time.Duration) {
 // read reads what is recorded.
 func (d *data) read() *book {
 	b := new(book)
-	b.err = d.withLedger(func(l *ledger.Ledger) (err error) {
+	d.mu.Lock()
+	walking := d.walking // which reads for seconds, and has merged
+	d.mu.Unlock()
+	b.err = d.withLedger(!walking, func(l *ledger.Ledger) (err error) {
 		if b.days, err = l.Days(); err != nil {
 			return err
 		}
@@ -109,8 +113,15 @@ func (d *data) read() *book {
 	return b
 }
 
-func (d *data) withLedger(f func(*ledger.Ledger) error) error {
-	l, err := ledger.Open(d.ctx, d.c)
+// withLedger calls f with the records, merged before if that is wanted. To merge waits for those who read.
+func (d *data) withLedger(merged bool, f func(*ledger.Ledger) error) error {
+	c := d.c
+	if !merged {
+		s := *c.Settings
+		s.Mode = settings.ModeReadOnly
+		c.Settings = &s
+	}
+	l, err := ledger.Open(d.ctx, c)
 	if err != nil {
 		return err
 	}
@@ -200,7 +211,7 @@ func (d *data) walk(part func(*space)) *space {
 	}
 	every := 50 * time.Millisecond
 	until := w.now.Add(every)
-	err := d.withLedger(func(l *ledger.Ledger) error {
+	err := d.withLedger(true, func(l *ledger.Ledger) error {
 		for info, err := range d.c.Disk.List(d.ctx) {
 			if err != nil {
 				return err

@@ -359,7 +359,7 @@ func (s *server) entry(r *http.Request) (*page, error) {
 			return nil, err
 		}
 		data := entryPage{Name: entries.Name(info), Described: described}
-		err = s.data.withLedger(func(l *ledger.Ledger) error {
+		err = s.data.withLedger(false, func(l *ledger.Ledger) error {
 			e, err := l.Of(at)
 			if e != nil {
 				data.Apps = entries.Apps(e)
