@@ -85,7 +85,7 @@ compiled once and starts warm in every process.` +
 	addGroup(root, "Have applications use the cache:",
 		runCommand(a), enableCommand(a), disableCommand(a), envCommand(a), compileCommand(a), compilersCommand(a), demoCommand(a))
 	addGroup(root, "See what it does:",
-		statCommand(a), topCommand(a), lsCommand(a), duCommand(a), showCommand(a), whyCommand(a), diffCommand(a), reportCommand(a), doctorCommand(a), scanCommand(a))
+		statCommand(a), topCommand(a), lsCommand(a), duCommand(a), showCommand(a), whyCommand(a), diffCommand(a), reportCommand(a), serveCommand(a), doctorCommand(a), scanCommand(a))
 	addGroup(root, "Keep it in order:",
 		configCommand(a), gcCommand(a), clearCommand(a), pinCommand(a), unpinCommand(a), forgetCommand(a), verifyCommand(a), rebuildCommand(a), workerCommand(a))
 	addGroup(root, "Fill it, and share it:",

@@ -15,6 +15,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/scoreboard"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/trusts"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/web"
 	"github.com/kernstash/kernstash/worker"
 )
 
@@ -210,6 +211,7 @@ list what is pinned still.` +
 
 func statCommand(a *cli.App) *cobra.Command {
 	var verbose, reset bool
+	var html string
 	cmd := &cobra.Command{
 		Use:     "stat",
 		Aliases: []string{"stats", "status"},
@@ -224,16 +226,28 @@ processes leave ('kernstash why', setting records).
 requests missed, and what was not stored and why. A miss is explained by the entry that
 is nearest to it: what differs between the two is why it missed. Entries of older
 versions of kernstash, which are misses, are looked for in a part of a large cache.
---json has all of that, and each day of a year on which anything was recorded.` +
+--json has all of that, and each day of a year on which anything was recorded.
+
+--html writes the first page of 'kernstash serve' as one file instead, which needs no other.` +
 			exits("printed", "the cache is off or cannot be read; the message says why"),
 		Example: `  kernstash stat
   kernstash stat -v
   kernstash stat --json | jq .days
-  kernstash stat --reset`,
-		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return scoreboard.Stat(ctx, c, verbose, reset) }),
+  kernstash stat --reset
+  kernstash stat --html stash.html`,
+		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error {
+			switch {
+			case html == "":
+				return scoreboard.Stat(ctx, c, verbose, reset)
+			case reset || verbose:
+				return cli.Usagef("--html takes neither --reset nor -v")
+			}
+			return web.WriteFile(ctx, c, html)
+		}),
 	}
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print everything that was counted, too")
 	cmd.Flags().BoolVar(&reset, "reset", false, "set the counts, and the totals of days and applications, to zero afterwards")
+	cmd.Flags().StringVar(&html, "html", "", "write a page with the same into `FILE`")
 	return cmd
 }
 

@@ -52,7 +52,8 @@ type AppReport struct {
 	Last    time.Time `json:"last"`
 }
 
-func reportApps(e *ledger.Entry) (all []AppReport) {
+// Apps returns what applications did with an entry, who saved most first.
+func Apps(e *ledger.Entry) (all []AppReport) {
 	for app, u := range e.Apps {
 		all = append(all, AppReport{app, u.Hits, human.Millis(u.SavedTime()), time.Unix(u.First, 0).UTC(), time.Unix(u.Last, 0).UTC()})
 	}
@@ -268,7 +269,7 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 		}
 		line(blank+"used     ", info.Accessed.Local().Format(time.DateTime), indent+9)
 		if e != nil {
-			for _, a := range reportApps(e) {
+			for _, a := range Apps(e) {
 				line(blank+"app      ", fmt.Sprintf("%s, %s, %s saved", human.Printable(a.App, false), human.Plural(a.Hits, "hit"),
 					timeMS(a.SavedMS)), indent+9)
 			}
@@ -288,7 +289,7 @@ func (w *entryWriter) report(info store.Info) EntryReport {
 	r.Pinned = isPinned(w.pins, info)
 	if e := w.of(info); e != nil {
 		u := e.Total()
-		r.Hits, r.SavedMS, r.Apps = u.Hits, human.Millis(u.SavedTime()), reportApps(e)
+		r.Hits, r.SavedMS, r.Apps = u.Hits, human.Millis(u.SavedTime()), Apps(e)
 	}
 	return r
 }

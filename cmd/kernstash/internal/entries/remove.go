@@ -65,7 +65,7 @@ func (r *remover) goes(ctx context.Context, info store.Info) bool {
 		r.pinned++
 		return false
 	}
-	if e := r.of(info); r.o.App != "" && slices.ContainsFunc(reportApps(e), func(a AppReport) bool { return !r.wanted.app(a.App) }) {
+	if e := r.of(info); r.o.App != "" && slices.ContainsFunc(Apps(e), func(a AppReport) bool { return !r.wanted.app(a.App) }) {
 		r.shared++
 	}
 	return true

@@ -156,42 +156,17 @@ func Show(ctx context.Context, c cli.Cache, prefix string, o ShowOptions) error 
 		}
 		return writeSource(c.App, recipe)
 	}
-	entry, err := c.Disk.Get(ctx, info.Key)
-	if _, miss := errors.AsType[*store.MissError](err); err != nil && !miss {
-		return fmt.Errorf("show %s: %w", info.Key.Short(), err)
-	}
-	if err != nil && info.Bad == nil {
-		info.Bad = err
-	}
-	r := showReport{EntryReport: ReportEntry(info), KeyParts: info.Key}
-	pins, pinsErr := c.Disk.Pins(ctx)
-	if pinsErr != nil {
-		return pinsErr
-	}
-	r.Pinned = isPinned(pins, info)
-	if recipeErr != nil {
-		r.RecipeErr = recipeErr.Error()
-	} else {
-		r.Recipe = reportRecipe(c.Disk, recipe, c.JSON)
-		art := new(store.Artifact)
-		if err == nil {
-			art = entry.Artifact
-		}
-		var why error
-		if r.Reproduce, why = builder.Reproduce(info.Key, recipe, art); why != nil {
-			r.NotReproducible = why.Error()
-		}
-	}
-	if err == nil {
-		r.Artifact = reportArtifact(info.Device, entry.Artifact)
+	r, art, err := reportShown(ctx, c.Disk, &info, recipe, recipeErr, c.JSON)
+	if err != nil {
+		return err
 	}
 	if !o.Disassemble {
 		return c.Report(r, info.Bad == nil, func() { writeShown(c.App, info, r, o.Verbose) })
 	}
-	if err != nil {
-		return fmt.Errorf("disassemble %s: %w", info.Key.Short(), err)
+	if art == nil {
+		return fmt.Errorf("disassemble %s: %w", info.Key.Short(), info.Bad)
 	}
-	if r.Disassembly, err = disassemble(ctx, entry.Artifact, r.Artifact.output); err != nil {
+	if r.Disassembly, err = disassemble(ctx, art, r.Artifact.output); err != nil {
 		return err
 	}
 	return c.Report(r, info.Bad == nil, func() {
@@ -202,6 +177,41 @@ func Show(ctx context.Context, c cli.Cache, prefix string, o ShowOptions) error 
 			}
 		}
 	})
+}
+
+// reportShown reads an entry; where that is damaged info says so afterwards, and there is no artifact.
+func reportShown(ctx context.Context, d *disk.Store, info *store.Info, recipe *key.Recipe, recipeErr error, source bool) (r showReport, art *store.Artifact, err error) {
+	entry, err := d.Get(ctx, info.Key)
+	if _, miss := errors.AsType[*store.MissError](err); err != nil && !miss {
+		return r, nil, fmt.Errorf("show %s: %w", info.Key.Short(), err)
+	}
+	if err != nil && info.Bad == nil {
+		info.Bad = err
+	}
+	r = showReport{EntryReport: ReportEntry(*info), KeyParts: info.Key}
+	pins, pinsErr := d.Pins(ctx)
+	if pinsErr != nil {
+		return r, nil, pinsErr
+	}
+	r.Pinned = isPinned(pins, *info)
+	if err == nil {
+		art = entry.Artifact
+		r.Artifact = reportArtifact(info.Device, art)
+	}
+	if recipeErr != nil {
+		r.RecipeErr = recipeErr.Error()
+		return r, art, nil
+	}
+	r.Recipe = reportRecipe(d, recipe, source)
+	of := art
+	if of == nil {
+		of = new(store.Artifact)
+	}
+	var why error
+	if r.Reproduce, why = builder.Reproduce(info.Key, recipe, of); why != nil {
+		r.NotReproducible = why.Error()
+	}
+	return r, art, nil
 }
 
 // disassemble disassembles all binaries of an artifact, or the forms of code in an output.
@@ -225,6 +235,31 @@ func disassemble(ctx context.Context, art *store.Artifact, output *rtc.Output) (
 		add(b.Form.String(), b.Data)
 	}
 	return all, err
+}
+
+// Described is what 'kernstash show' says of an entry.
+type Described struct {
+	Lines []DescribedLine
+	Log   string // of the build
+}
+
+// DescribedLine is a line of it.
+type DescribedLine struct{ Name, Value string }
+
+// Describe returns what there is to say of an entry.
+func Describe(ctx context.Context, d *disk.Store, info store.Info) (all Described, err error) {
+	recipe, recipeErr := d.Recipe(ctx, info.Key)
+	r, _, err := reportShown(ctx, d, &info, recipe, recipeErr, false)
+	if err != nil {
+		return all, err
+	}
+	describe(func(name, format string, args ...any) {
+		all.Lines = append(all.Lines, DescribedLine{name, human.Printable(fmt.Sprintf(format, args...), false)})
+	}, info, r, true)
+	if r.Artifact != nil {
+		all.Log = human.Printable(strings.TrimSpace(r.Artifact.Log), true)
+	}
+	return all, nil
 }
 
 func reportRecipe(d *disk.Store, r *key.Recipe, source bool) *recipeReport {
@@ -295,9 +330,22 @@ func writeSource(a *cli.App, r *key.Recipe) error {
 
 // writeShown prints an entry for people.
 func writeShown(a *cli.App, info store.Info, r showReport, verbose bool) {
-	line := func(name, format string, args ...any) {
+	describe(func(name, format string, args ...any) {
 		a.Printf("%-10s %s\n", name, human.Printable(fmt.Sprintf(format, args...), false))
+	}, info, r, verbose)
+	if r.Artifact == nil {
+		return
 	}
+	if log := strings.TrimSpace(r.Artifact.Log); log != "" {
+		a.Printf("log\n")
+		for text := range strings.SplitSeq(log, "\n") {
+			a.Printf("  %s\n", human.Printable(text, true))
+		}
+	}
+}
+
+// describe tells of an entry, line by line.
+func describe(line func(name, format string, args ...any), info store.Info, r showReport, verbose bool) {
 	now := time.Now()
 	line("key", "%s", info.Key)
 	if info.Bad != nil {
@@ -339,12 +387,6 @@ func writeShown(a *cli.App, info store.Info, r showReport, verbose bool) {
 	tells := rt != nil && rt.Arguments
 	for _, k := range r.Artifact.Kernels {
 		line("kernel", "%s", kernelText(k, tells))
-	}
-	if log := strings.TrimSpace(r.Artifact.Log); log != "" {
-		a.Printf("log\n")
-		for text := range strings.SplitSeq(log, "\n") {
-			a.Printf("  %s\n", human.Printable(text, true))
-		}
 	}
 }
 

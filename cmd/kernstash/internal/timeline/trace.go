@@ -47,12 +47,7 @@ type arguments struct {
 // Write writes a run as a trace. Requests of a process that overlap are on tracks of their own:
 // which of its threads made them is not known.
 func Write(w io.Writer, r *Run) error {
-	t := tracer{run: r, origin: r.Begun}
-	for i := range r.Requests {
-		if b := begin(&r.Requests[i]); b.Before(t.origin) { // the clock was set
-			t.origin = b
-		}
-	}
+	t := tracer{run: r, origin: r.first()}
 	t.command()
 	for _, pid := range t.pids() {
 		t.process(pid)
@@ -108,28 +103,79 @@ func (t *tracer) track(pid int, name string) {
 	t.events = append(t.events, event{Name: "thread_name", Phase: "M", PID: pid, TID: t.tracks, Args: named{name}})
 }
 
-// process adds a process.
-func (t *tracer) process(pid int) {
-	var own []*runlog.Span
+// of returns the requests of a process.
+func (t *tracer) of(pid int) (own []*runlog.Span) {
 	for i := range t.run.Requests {
 		if s := &t.run.Requests[i]; s.PID == pid {
 			own = append(own, s)
 		}
 	}
+	return own
+}
+
+// process adds a process.
+func (t *tracer) process(pid int) {
+	own := t.of(pid)
 	t.describe(pid, text(name(own[0])), t.tracks)
+	for _, lane := range lanes(own) {
+		t.track(pid, "requests")
+		for _, s := range lane {
+			t.request(s, t.tracks)
+		}
+	}
+}
+
+// lanes sorts the requests of a process into lanes, on which none overlaps another one.
+func lanes(own []*runlog.Span) (lanes [][]*runlog.Span) {
 	slices.SortStableFunc(own, func(a, b *runlog.Span) int { return begin(a).Compare(begin(b)) })
-	first := t.tracks + 1
-	var until []time.Time // of each track
+	var until []time.Time // of each lane
 	for _, s := range own {
 		i := slices.IndexFunc(until, func(end time.Time) bool { return !begin(s).Before(end) })
 		if i < 0 {
 			i = len(until)
-			until = append(until, time.Time{})
-			t.track(pid, "requests")
+			until, lanes = append(until, time.Time{}), append(lanes, nil)
 		}
 		until[i] = s.Ended
-		t.request(s, first+i)
+		lanes[i] = append(lanes[i], s)
 	}
+	return lanes
+}
+
+// Track is a line of what a process did, on which no request overlaps another one.
+type Track struct {
+	PID     int
+	Program string
+	Slices  []Slice
+}
+
+// Tracks returns when what was, the processes in the order in which they first ask, and what it is measured from: the begin of
+// the run.
+func (r *Run) Tracks() (all []Track, origin time.Time) {
+	t := tracer{run: r, origin: r.first()}
+	for _, pid := range t.pids() {
+		for _, lane := range lanes(t.of(pid)) {
+			track := Track{PID: pid, Program: text(name(lane[0]))}
+			for _, s := range lane {
+				track.Slices = append(track.Slices, slicesOf(s)...)
+			}
+			all = append(all, track)
+		}
+	}
+	return all, t.origin
+}
+
+// Label names what was asked for.
+func (s *Slice) Label() string { return label(s.Span) }
+
+// first returns the begin of a run, or of its first request where the clock was set.
+func (r *Run) first() time.Time {
+	first := r.Begun
+	for i := range r.Requests {
+		if b := begin(&r.Requests[i]); b.Before(first) {
+			first = b
+		}
+	}
+	return first
 }
 
 func begin(s *runlog.Span) time.Time { return s.Ended.Add(-s.Spent - s.Waited) }

@@ -14,6 +14,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/ledger"
 	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 )
@@ -30,18 +31,19 @@ const shown = 20
 
 // missed is a program that was missed, once or more often for the same reason.
 type missed struct {
-	Key     string    `json:"key,omitempty"` // "": it cannot be cached
-	App     string    `json:"app"`
-	At      time.Time `json:"at"` // the last time
-	Times   int       `json:"times"`
-	CostMS  float64   `json:"cost_ms"` // of all times
-	Kernels string    `json:"kernels,omitempty"`
-	Device  string    `json:"device,omitempty"`
-	API     string    `json:"api,omitempty"`
-	Reason  string    `json:"reason"`
-	Nearest string    `json:"nearest,omitempty"` // what the nearest entry differs in
-	Was     string    `json:"was,omitempty"`     // evicted, damaged, never seen, …
-	Gone    time.Time `json:"gone,omitzero"`     // when it was evicted, or removed
+	Place   records.Place `json:"-"`
+	Key     string        `json:"key,omitempty"` // "": it cannot be cached
+	App     string        `json:"app"`
+	At      time.Time     `json:"at"` // the last time
+	Times   int           `json:"times"`
+	CostMS  float64       `json:"cost_ms"` // of all times
+	Kernels string        `json:"kernels,omitempty"`
+	Device  string        `json:"device,omitempty"`
+	API     string        `json:"api,omitempty"`
+	Reason  string        `json:"reason"`
+	Nearest string        `json:"nearest,omitempty"` // what the nearest entry differs in
+	Was     string        `json:"was,omitempty"`     // evicted, damaged, never seen, …
+	Gone    time.Time     `json:"gone,omitzero"`     // when it was evicted, or removed
 }
 
 // Print prints misses, those that cost most first.
@@ -55,7 +57,6 @@ func Print(ctx context.Context, c cli.Cache, o Options) error {
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(all, func(a, b *missed) int { return cmp.Compare(b.CostMS, a.CostMS) })
 	if c.JSON {
 		return c.WriteJSON(append([]*missed{}, all...)) // of none, too: null is no list in JSON
 	}
@@ -88,6 +89,27 @@ func Print(ctx context.Context, c cli.Cache, o Options) error {
 	return nil
 }
 
+// Miss is a program that was missed, once or more often for the same reason, in words.
+type Miss struct {
+	Place                             records.Place // zero: it cannot be cached
+	Key, App, Kernels, Device, Reason string
+	At                                time.Time // the last time
+	Times                             int
+	Cost                              time.Duration // of all times
+}
+
+// Misses returns the misses that are meant, those that cost most first.
+func Misses(l *ledger.Ledger, o Options) ([]Miss, error) {
+	found, err := gather(l, o)
+	now := time.Now()
+	all := make([]Miss, len(found))
+	for i, m := range found {
+		all[i] = Miss{m.Place, m.Key, m.App, m.Kernels, m.Device, m.explain(now), m.At, m.Times, time.Duration(m.CostMS * float64(time.Millisecond))}
+	}
+	return all, err
+}
+
+// gather returns the misses that are meant, those that cost most first.
 func gather(l *ledger.Ledger, o Options) ([]*missed, error) {
 	type same struct{ key, app, reason, nearest, was, kernels string }
 	known := make(map[same]*missed)
@@ -105,7 +127,7 @@ func gather(l *ledger.Ledger, o Options) ([]*missed, error) {
 		of := known[s]
 		if of == nil {
 			of = &missed{
-				Key: sum, App: m.App, At: time.Unix(m.At, 0).UTC(), Kernels: kernels(m.Label), Device: m.Device, API: m.API,
+				Place: m.Key.Place, Key: sum, App: m.App, At: time.Unix(m.At, 0).UTC(), Kernels: kernels(m.Label), Device: m.Device, API: m.API,
 				Reason: atHome(m.Reason, home), Nearest: atHome(m.Nearest, home), Was: m.Was,
 			}
 			if m.WasAt > 0 {
@@ -118,6 +140,7 @@ func gather(l *ledger.Ledger, o Options) ([]*missed, error) {
 		of.CostMS += human.Millis(time.Duration(m.Cost) * time.Microsecond)
 		return true
 	})
+	slices.SortStableFunc(all, func(a, b *missed) int { return cmp.Compare(b.CostMS, a.CostMS) })
 	return all, err
 }
 
