@@ -60,6 +60,18 @@ type Ledger struct {
 
 	anew bool // the index goes where it is found to be damaged
 	lost bool // the library has panicked: it is not called any more
+	read int  // entries since release
+}
+
+// maxRead is how many entries are read before their pages are given back: the system maps some fifty KiB with each.
+const maxRead = 256
+
+// pace is called for each entry that is read.
+func (l *Ledger) pace(tx *bolt.Tx) {
+	if l.read++; l.read >= maxRead {
+		l.read = 0
+		release(tx)
+	}
 }
 
 // Who reads the index shares it with others, for as long as it takes to print; who merges has it alone, for moments, and goes
