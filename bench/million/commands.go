@@ -87,8 +87,10 @@ func commands(t *table, root, _, command string, n int) error {
 		first time.Duration // bar; 0: none
 		all   time.Duration
 	}{
-		{"stat", 0, 100 * time.Millisecond},
+		{"stat", 0, 50 * time.Millisecond},
 		{"ls", 50 * time.Millisecond, 0},
+		{"ls --sort saved", 200 * time.Millisecond, 0},
+		{"ls --app app07", 200 * time.Millisecond, 0},
 		{"ls --sort size", 0, 0},
 		{"gc", 0, 0},
 	} {
