@@ -87,15 +87,22 @@ const maxIndex = 2 << 30
 // Open merges what was recorded since the last time, unless somebody has the index, and returns the index. Where settings keep
 // the cache from being written nothing is merged. The caller closes it.
 func Open(ctx context.Context, c cli.Cache) (*Ledger, error) {
-	if c.Settings.Mode != settings.ModeReadOnly {
+	l := &Ledger{d: c.Disk, anew: c.Settings.Mode != settings.ModeReadOnly}
+	merge := func() {
 		err := Merge(ctx, c.Disk)
 		known := errors.Is(err, bolterrors.ErrTimeout) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 		if err != nil && !known {
 			fmt.Fprintf(c.Err, "kernstash: not merged: %s\n", human.Printable(err.Error(), false))
 		}
 	}
-	l := &Ledger{d: c.Disk, anew: c.Settings.Mode != settings.ModeReadOnly}
+	if l.anew && c.Disk.HasRecords() { // else it would wait for who reads the index, for nothing
+		merge()
+	}
 	err := l.open(true, readWait)
+	if l.anew && broken(err) {
+		merge()
+		err = l.open(true, readWait)
+	}
 	if errors.Is(err, errEmpty) || errors.Is(err, fs.ErrNotExist) {
 		return l, nil
 	}

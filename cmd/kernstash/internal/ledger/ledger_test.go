@@ -268,6 +268,27 @@ func TestMergedInParts(t *testing.T) {
 	}
 }
 
+// TestNothingToMerge: who asks where nothing was recorded since does not touch the index.
+func TestNothingToMerge(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	record(t, c, hits(1, "a", 1, 1, 0))
+	openLedger(t, c).Close()
+	digest := c.Disk.RecordsIndex() + sumSuffix
+	before, err := os.Stat(digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := openLedger(t, c)
+	defer l.Close()
+	if after, err := os.Stat(digest); err != nil || !os.SameFile(before, after) || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("%v, %v", after, err)
+	}
+	if all := numbers(t, func(f func(*Entry) bool) error { return l.Each(Saved, f) }); len(all) != 1 {
+		t.Errorf("%v", all)
+	}
+}
+
 func TestFirstLines(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ b, want string }{
