@@ -86,8 +86,9 @@ type Cold struct {
 // RebuildOptions say what is rebuilt. Store and Devices are required.
 type RebuildOptions struct {
 	Store    *disk.Store
-	Devices  []key.Device // the devices that are here, as they are now
-	Environ  []string     // the environment in which they are, as os.Environ returns it
+	Devices  []key.Device       // the devices that are here, as they are now
+	Only     func(key.Key) bool // which entries are looked at; nil: all
+	Environ  []string           // the environment in which they are, as os.Environ returns it
 	Recorder stats.Recorder
 	Trace    *slog.Logger
 }
@@ -130,7 +131,7 @@ func (r *Rebuilds) find(ctx context.Context) {
 	}
 	now := time.Now()
 	for info, err := range r.old.List(ctx) {
-		if err != nil || info.Bad != nil || here[info.Device.Digest()] {
+		if err != nil || info.Bad != nil || here[info.Device.Digest()] || r.o.Only != nil && !r.o.Only(info.Key) {
 			continue
 		}
 		for i := range r.o.Devices {

@@ -39,6 +39,8 @@ type Options struct {
 	// that waits for more jobs removes older ones, once a day for a root.
 	MaxAge time.Duration
 
+	Jobs int // how many builds there are at once; 0: 1
+
 	// NormalPriority makes builds at the priority of this process instead of
 	// when nobody else wants the processor.
 	NormalPriority bool
@@ -69,6 +71,7 @@ func (o *Options) fill() {
 	if o.Once {
 		o.Quiet = 0
 	}
+	o.Jobs = max(o.Jobs, 1)
 	o.Limit = cmp.Or(o.Limit, 10*time.Minute)
 	o.Budget = cmp.Or(o.Budget, time.Hour)
 	o.Recorder = cmp.Or[stats.Recorder](o.Recorder, stats.Noop{})

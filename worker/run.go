@@ -1,6 +1,6 @@
 // Package worker does what applications saw and could not do themselves: it takes jobs from
-// the spool of a cache (package spool), one at a time, and has each done by a process of
-// its own, at idle priority, with a limit of time. A compiler that crashes or hangs takes
+// the spool of a cache (package spool), one at a time unless told otherwise, and has each done by
+// a process of its own, at idle priority, with a limit of time. A compiler that crashes or hangs takes
 // nobody with it; a worker that is killed leaves its job in the spool, and nothing locked.
 //
 // There is one worker for a root. It ends when there is nothing to do for a few seconds,
@@ -65,7 +65,7 @@ func Run(ctx context.Context, o Options) (Status, error) {
 	}
 	// Before the lock, by which others see a worker that they may ask to end; and before
 	// the time of files, which comes in steps.
-	w := &worker{o: o, ctx: ctx, tried: make(map[string]bool), begun: time.Now().Add(-clockStep)}
+	w := &worker{o: o, ctx: ctx, tried: make(map[string]bool), builds: make(map[string]time.Time), built: make(chan built), begun: time.Now().Add(-clockStep)}
 	if o.Environ == nil {
 		w.o.Environ = os.Environ()
 	}
@@ -103,9 +103,11 @@ type worker struct {
 	dir    *os.Root // in which builders work
 	host   string   // this machine, as far as jobs are concerned
 	status Status
-	tried  map[string]bool // jobs that this worker leaves alone
-	since  time.Time       // since when it has had nothing to do
-	begun  time.Time       // when Run was called, for requests to stop
+	tried  map[string]bool      // jobs that this worker leaves alone
+	builds map[string]time.Time // the names of jobs that are being done, and since when
+	built  chan built
+	since  time.Time // since when it has had nothing to do
+	begun  time.Time // when Run was called, for requests to stop
 
 	noUploads time.Time // until then no remote is asked
 }
@@ -138,7 +140,17 @@ func (w *worker) run() error {
 	}()
 	w.since = time.Now()
 	w.tell()
+	defer func() {
+		for len(w.builds) > 0 {
+			w.finish(<-w.built)
+		}
+	}()
 	for {
+		if len(w.builds) >= w.o.Jobs {
+			w.finish(<-w.built)
+			w.since = time.Now()
+			continue
+		}
 		if err := w.ctx.Err(); err != nil {
 			w.status.End = "interrupted"
 			return context.Cause(w.ctx)
@@ -161,12 +173,20 @@ func (w *worker) run() error {
 			if w.status.End = full(w.dir.Name()); w.status.End != "" && !moved(w.dir) {
 				return nil
 			}
-			w.one(e)
+			w.begin(e)
 			w.since = time.Now()
 			continue
 		case soon:
 			w.since = time.Now()
 		case w.o.Refill != nil && w.meanwhile(w.o.Refill, w.asked):
+			continue
+		case len(w.builds) > 0:
+			select {
+			case b := <-w.built:
+				w.finish(b)
+			case <-time.After(lookEvery):
+			}
+			w.since = time.Now()
 			continue
 		case w.o.Once:
 			w.status.End = endIdle
@@ -209,7 +229,7 @@ func (w *worker) next() (e *spool.Entry, soon bool, err error) {
 	w.status.Waiting = len(jobs)
 	for i := range jobs {
 		e := &jobs[i]
-		if w.tried[e.Environment+e.Name] || e.Kind() == spool.Upload {
+		if _, being := w.builds[e.Name]; being || w.tried[e.Environment+e.Name] || e.Kind() == spool.Upload {
 			continue
 		}
 		// A time in the future is another clock's.
@@ -238,8 +258,17 @@ func (w *worker) more() bool {
 	return err == nil && (e != nil || soon || w.mayUpload() && w.uploadsWait())
 }
 
-// one does a job, or decides that it will not be done.
-func (w *worker) one(e *spool.Entry) {
+// built is a job that a builder has ended with.
+type built struct {
+	e     *spool.Entry
+	j     *spool.Job
+	tries spool.Tries
+	begin time.Time
+	r     result
+}
+
+// begin has a job done, or decides that it will not be done.
+func (w *worker) begin(e *spool.Entry) {
 	ctx, s := w.ctx, w.o.Store
 	begin := time.Now()
 	j := w.read(e, begin)
@@ -263,10 +292,23 @@ func (w *worker) one(e *spool.Entry) {
 		w.leave(e) // it would be tried for ever
 		return
 	}
+	w.builds[e.Name] = begin
 	w.status.Building, w.status.Since = e.Name, begin
 	w.tell()
-	r := w.build(e, j)
+	go func() { w.built <- built{e, j, tries, begin, w.build(e, j)} }()
+}
+
+// finish does what is to be done when a builder has ended.
+func (w *worker) finish(b built) {
+	e, j, tries, begin, r := b.e, b.j, b.tries, b.begin, b.r
+	ctx, s := w.ctx, w.o.Store
+	delete(w.builds, e.Name)
 	w.status.Building, w.status.Since = "", time.Time{}
+	for name, since := range w.builds {
+		if since.After(w.status.Since) {
+			w.status.Building, w.status.Since = name, since
+		}
+	}
 	w.status.CPU += r.cpu
 	switch {
 	case r.interrupted, moved(w.dir):

@@ -89,6 +89,8 @@ func commands(t *table, root, _, command string, n int) error {
 	}{
 		{"stat", 0, 50 * time.Millisecond},
 		{"ls", 50 * time.Millisecond, 0},
+		{"ls --sort saved", 200 * time.Millisecond, 0},
+		{"ls --app app07", 200 * time.Millisecond, 0},
 		{"ls --sort size", 0, 0},
 		{"gc", 0, 0},
 	} {

@@ -53,6 +53,7 @@ var steps = []struct {
 	{"open", opening},
 	{"hit", hits},
 	{"put", puts},
+	{"records", recorded},
 	{"commands", commands},
 	{"space", space},
 	{"evict", eviction},

@@ -13,7 +13,9 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/manual"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/session"
 	"github.com/kernstash/kernstash/internal/format"
+	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -89,12 +91,36 @@ be.` +
 			if err := os.MkdirAll(args[0], 0o755); err != nil {
 				return fmt.Errorf("manual pages: %w", err)
 			}
-			if err := manual.Write(cmd.Root(), args[0], pagesDate()); err != nil {
+			if err := manual.Write(cmd.Root(), args[0], pagesDate(), manualSections()); err != nil {
 				return fmt.Errorf("manual pages: %w", err)
 			}
 			return nil
 		},
 	}
+}
+
+// manualSections are the files and variables of all commands.
+func manualSections() []manual.Section {
+	files := [][2]string{
+		{"$XDG_CACHE_HOME/kernstash, ~/.cache/kernstash", "the cache, unless the setting dir names another"},
+		{"$XDG_CONFIG_HOME/kernstash/config.json, ~/.config/kernstash/config.json", "the settings file, unless --config names another: a JSON object of the settings"},
+		{"$XDG_CONFIG_HOME/kernstash/trust, ~/.config/kernstash/trust", "keys whose signatures count, unless the setting trust names another directory"},
+		{"$XDG_CONFIG_HOME/environment.d/50-kernstash.conf", "what 'kernstash enable' writes for the session"},
+		{session.SystemFile, "what 'kernstash enable --system' writes for the sessions of all users"},
+		{"~/.local/bin/NAME", "what 'kernstash enable --app NAME' writes"},
+		{"/etc/kernstash/agent.json", "whom the agent of the node serves"},
+		{settings.SystemAgent + ", $XDG_RUNTIME_DIR/kernstash/agent.sock", "where the agent is asked"},
+	}
+	s, _ := settings.Load(settings.Inputs{Environ: []string{}})
+	var variables [][2]string
+	for _, item := range s.All() {
+		text := item.Description + ": " + item.Accepts
+		if item.Default != "" {
+			text += " (default " + item.Default + ")"
+		}
+		variables = append(variables, [2]string{item.Variable, text})
+	}
+	return []manual.Section{{Title: "FILES", Items: files}, {Title: "ENVIRONMENT", Items: variables}}
 }
 
 // pagesDate is when the sources were committed, so that the same command writes the same pages, or what packagers

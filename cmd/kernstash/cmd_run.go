@@ -92,17 +92,20 @@ EXIT STATUS
 func enableCommand(a *cli.App) *cobra.Command {
 	var o launch.Options
 	var program string
+	var system bool
 	cmd := &cobra.Command{
 		Use:   "enable",
 		Short: "Switch the cache on for a user's whole session, or for one application",
 		Long: `Have every program of the user's session use the cache, from the next login: the
 variables go into $XDG_CONFIG_HOME/environment.d/50-kernstash.conf, which systemd
-reads for the session and the user's services.
+reads for the session and the user's services. With --system they go into
+` + session.SystemFile + `, for the sessions of all users; that needs root.
 
 With --app NAME it is one application: a script ~/.local/bin/NAME starts the
 program of that name under 'kernstash run --quiet'. The directory has to come first
 in PATH. What starts the program by its full path, as some .desktop files do, is
-not reached.
+not reached. An application that 'kernstash disable --app' has switched off in a
+session with the cache is switched on again.
 
 For the session that is ` + runtimes.Layered() + `, through its loader (` + runtimes.Layers().Variable + `): other
 runtimes have none with layers, and nothing is to be preloaded into every program.
@@ -114,35 +117,72 @@ Enabling again brings what was written up to date. Files that are not of
 			exits("it is switched on", "it is not; the message says why"),
 		Example: `  kernstash enable
   kernstash enable --read-only --dir /srv/kernels
-  kernstash enable --app darktable`,
+  kernstash enable --app darktable
+  sudo kernstash enable --system`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if cmd.Flags().Changed("app") {
+			switch app := cmd.Flags().Changed("app"); {
+			case app && system:
+				return cli.Usagef("--app and --system: want one of them")
+			case app:
 				return session.EnableApp(a, &o, program)
 			}
-			return session.EnableSession(a, &o)
+			path, err := sessionFile(system)
+			if err != nil {
+				return err
+			}
+			return session.Enable(a, &o, path)
 		},
 	}
-	cmd.Flags().StringVar(&program, "app", "", "one application, by the name of its program")
+	switchFlags(cmd, &program, &system)
 	o.BindSettings(cmd.Flags())
 	return cmd
 }
 
+// switchFlags are the flags that say what is switched on or off.
+func switchFlags(cmd *cobra.Command, program *string, system *bool) {
+	cmd.Flags().StringVar(program, "app", "", "one application, by the name of its program")
+	cmd.Flags().BoolVar(system, "system", false, "the sessions of all users")
+}
+
+func sessionFile(system bool) (string, error) {
+	if system {
+		return session.SystemFile, nil
+	}
+	return session.File()
+}
+
 func disableCommand(a *cli.App) *cobra.Command {
 	var program string
+	var system bool
 	cmd := &cobra.Command{
 		Use:   "disable",
-		Short: "Undo what 'kernstash enable' did",
+		Short: "Undo what 'kernstash enable' did, or switch the cache off for one application",
 		Long: `Remove what 'kernstash enable' wrote, with the directories that it made and that
-are empty. What is in the cache stays.` +
-			exits("it is not there any more",
-				"it could not be removed, or is not of 'kernstash enable'; or, with --app, the\n     session has the cache, and so the application"),
+are empty. What is in the cache stays. --system removes the file for all users.
+
+With --app NAME it is the script of one application. Where the cache is on for the
+whole session the application has none from its next start: the setting apps-off
+names it, as 'kernstash ls' does (a script or module, where an interpreter runs it).
+'kernstash enable --app NAME' takes it out again.` +
+			exits("it is switched off", "it could not be removed, or is not of 'kernstash enable'"),
 		Example: `  kernstash disable
-  kernstash disable --app darktable`,
+  kernstash disable --app darktable
+  sudo kernstash disable --system`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return session.Disable(a, program, cmd.Flags().Changed("app"))
+			switch app := cmd.Flags().Changed("app"); {
+			case app && system:
+				return cli.Usagef("--app and --system: want one of them")
+			case app:
+				return session.DisableApp(a, program)
+			}
+			path, err := sessionFile(system)
+			if err != nil {
+				return err
+			}
+			return session.Disable(a, path)
 		},
 	}
-	cmd.Flags().StringVar(&program, "app", "", "one application, by the name of its program")
+	switchFlags(cmd, &program, &system)
 	return cmd
 }
 

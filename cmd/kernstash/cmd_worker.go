@@ -88,7 +88,7 @@ func workerRunCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "run",
 		Short: "Be the worker",
-		Long: `Do the jobs that wait in the cache, one at a time, each in a process of its own at
+		Long: `Do the jobs that wait in the cache, --jobs at a time, each in a process of its own at
 idle priority, and wait some seconds for more. This is what applications start by
 themselves; there is one worker for a cache.
 
@@ -110,6 +110,9 @@ compile. The old entries stay, until nobody has used them for long.` +
 					return cli.Usagef("--%s %v: it is negative", name, d)
 				}
 			}
+			if err := checkJobs(o.Jobs); err != nil {
+				return err
+			}
 			if !runtimes.Linked {
 				return runtimes.ErrNone
 			}
@@ -117,7 +120,7 @@ compile. The old entries stay, until nobody has used them for long.` +
 			return a.OnCache(func(ctx context.Context, c cli.Cache) error {
 				run, counts := jobs.RunOptions{Options: o, Quiet: quiet}, new(stats.Counters)
 				if rebuild {
-					r, err := jobs.Rebuilds(ctx, c, counts)
+					r, err := jobs.Rebuilds(ctx, c, "", counts)
 					if err != nil {
 						return fmt.Errorf("worker: %w", err)
 					}
@@ -133,6 +136,7 @@ compile. The old entries stay, until nobody has used them for long.` +
 	flags.DurationVar(&o.Idle, "idle", 3*time.Second, "end when there was nothing to do for so long")
 	flags.DurationVar(&o.Limit, "limit", 10*time.Minute, "a build that takes longer is ended")
 	flags.DurationVar(&o.Budget, "budget", time.Hour, "end when builds took so much processor time")
+	flags.IntVarP(&o.Jobs, "jobs", "j", 1, "how many builds there are at once")
 	flags.BoolVar(&o.NormalPriority, "normal-priority", false, "build at the priority of this process")
 	flags.BoolVar(&rebuild, "rebuild", false, "build anew what an earlier driver or compiler built")
 	flags.BoolVarP(&quiet, "quiet", "q", false, "say nothing")

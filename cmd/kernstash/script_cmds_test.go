@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -129,7 +130,7 @@ func damageHeaders(ts *testscript.TestScript, _ bool, args []string) {
 	}
 }
 
-// stashRecord records something of entry N of stash-put, now:
+// stashRecord records something of entry N of stash-put, or of that with the kernel N, now:
 //
 //	stash-record DIR hits APP N HITS SECONDS    that were saved
 //	stash-record DIR miss APP N SECONDS TIMES
@@ -140,15 +141,26 @@ func stashRecord(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(err)
 		return n
 	}
-	e, err := testEntry(number(3))
-	ts.Check(err)
-	l := records.Line{Kind: records.Kind(args[1]), At: time.Now(), Since: time.Now(), App: args[2], Entry: records.EntryOf(e.Key)}
+	d := disk.New(disk.Options{Dir: ts.MkAbs(args[0])})
+	defer d.Close()
+	l := records.Line{Kind: records.Kind(args[1]), At: time.Now(), Since: time.Now(), App: args[2]}
+	if n, err := strconv.Atoi(args[3]); err == nil {
+		e, err := testEntry(n)
+		ts.Check(err)
+		l.Entry, l.Label = records.EntryOf(e.Key), e.Artifact.Kernels[0].Name
+	}
+	for info, err := range d.List(context.Background()) {
+		ts.Check(err)
+		if slices.Equal(info.Kernels, args[3:4]) {
+			l.Entry = records.EntryOf(info.Key)
+		}
+	}
 	times := 1
 	switch l.Kind {
 	case records.Hits:
 		l.Hits, l.Saved = int64(number(4)), time.Duration(number(5))*time.Second
 	case records.Miss:
-		l.Reason, l.Label, l.Cost, times = "miss.absent", e.Artifact.Kernels[0].Name, time.Duration(number(4))*time.Second, number(5)
+		l.Reason, l.Cost, times = "miss.absent", time.Duration(number(4))*time.Second, number(5)
 	default:
 		l.App, l.Reason, l.Entry.Key = "", args[2], key.Key{}
 	}
@@ -156,8 +168,6 @@ func stashRecord(ts *testscript.TestScript, _ bool, args []string) {
 	for range times {
 		b = l.Append(b)
 	}
-	d := disk.New(disk.Options{Dir: ts.MkAbs(args[0])})
-	defer d.Close()
 	ts.Check(d.AppendRecords(b))
 }
 

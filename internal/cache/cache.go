@@ -3,6 +3,7 @@
 package cache
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -90,6 +91,7 @@ func Open(o Options) (*Cache, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open cache: %w", err)
 	}
+	set.SwitchOff(func() string { return cmp.Or(o.App, records.Application()) })
 	c := &Cache{settings: set, ahead: o.Ahead, newStarter: o.Starter, tiers: make(map[Tier]struct{})}
 	c.stats = &c.counters
 	if o.Recorder != nil {

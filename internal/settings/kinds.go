@@ -38,6 +38,7 @@ var (
 	tenantKind   = kind[string]{"up to 64 of a-z, 0-9, '.', '-' and '_'", ParseTenant, asIs, false}
 	agentKind    = kind[string]{"auto, off, or a path", parseAgent, asIs, false}
 	uidsKind     = kind[[]uint32]{"numbers of users separated by commas", parseUIDs, formatUIDs, false}
+	namesKind    = kind[[]string]{"names separated by commas", parseNames, formatNames, false}
 	textKind     = kind[string]{"text", parseText, asIs, true}
 
 	frameworksKind = kind[string]{
@@ -179,6 +180,18 @@ func formatUIDs(all []uint32) string {
 	}
 	return strings.Join(texts, ",")
 }
+
+func parseNames(text string) (all []string, err error) {
+	for name := range strings.SplitSeq(text, ",") {
+		if name = strings.TrimSpace(name); name == "" || strings.ContainsRune(name, 0) {
+			return nil, errMalformed
+		}
+		all = append(all, name)
+	}
+	return all, nil
+}
+
+func formatNames(all []string) string { return strings.Join(all, ",") }
 
 func parseText(text string) (string, error) {
 	if strings.ContainsRune(text, 0) {

@@ -118,6 +118,13 @@ func Load(in Inputs) (*Settings, error) {
 	return s, errors.Join(l.errs...)
 }
 
+// SwitchOff switches the cache off where the setting apps-off names this program, which app returns.
+func (s *Settings) SwitchOff(app func() string) {
+	if len(s.AppsOff) > 0 && slices.Contains(s.AppsOff, app()) {
+		s.off(s.Origin(nameAppsOff))
+	}
+}
+
 // Origin returns who decided the setting of a name.
 func (s *Settings) Origin(name string) Origin { return s.rows.byName(name).Origin }
 

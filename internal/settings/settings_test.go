@@ -204,6 +204,11 @@ func TestLoadRefuses(t *testing.T) {
 			Error{Name: "KERNSTASH_RECORDS", Value: "never", Origin: env, Want: boolKind.accepts},
 			"nothing is recorded", func(v *Values) { v.Records = false },
 		},
+		"no name of an application": {
+			Inputs{Environ: []string{"KERNSTASH_APPS_OFF=a,,b"}},
+			Error{Name: "KERNSTASH_APPS_OFF", Value: "a,,b", Origin: env, Want: namesKind.accepts},
+			off, disabled,
+		},
 		"disable": {
 			Inputs{Environ: []string{"KERNSTASH_DISABLE=2"}},
 			Error{Name: "KERNSTASH_DISABLE", Value: "2", Origin: env, Want: boolKind.accepts},

@@ -8,11 +8,12 @@ import (
 
 // Values are the settings in force.
 type Values struct {
-	Disable    bool   // nothing is cached
-	Dir        string // root of the disk tier, absolute; "" where there is none: the tier is off
-	Mode       string // ModeOn, …: what the disk tier is used for
-	Persistent bool   // the disk tier is on
-	InMemory   bool   // the memory tier is on
+	Disable    bool     // nothing is cached
+	AppsOff    []string // programs by whose names nothing is cached
+	Dir        string   // root of the disk tier, absolute; "" where there is none: the tier is off
+	Mode       string   // ModeOn, …: what the disk tier is used for
+	Persistent bool     // the disk tier is on
+	InMemory   bool     // the memory tier is on
 
 	MaxSize   int64         // bytes on disk, 0 = no limit
 	Threshold time.Duration // entries without access for longer go, 0 = never
@@ -134,6 +135,7 @@ func (s *setting) calledBy(from Origin) string {
 // Names of the settings that this package treats apart.
 const (
 	nameDisable = "disable"
+	nameAppsOff = "apps-off"
 	nameDir     = "dir"
 	nameRemote  = "remote"
 	nameTrust   = "trust"
@@ -182,6 +184,7 @@ func (v *Values) table() rows {
 			workerKind, &v.Worker),
 		row("records", "1", "which applications use which entry, and what they miss, is kept", boolKind, &v.Records),
 		row("compilers", "1", "compilers that are programs are run with the cache ('kernstash compile')", boolKind, &v.Compilers),
+		row(nameAppsOff, "", "programs that have no cache, by their names ('kernstash disable --app')", namesKind, &v.AppsOff),
 		row(nameRemote, "", "where many machines keep entries, the nearest first (see docs/FLEET.md)", remotesKind, &v.Remote),
 		row("tenant", "default", "whose entries they are there", tenantKind, &v.Tenant),
 		row("remote-timeout", "500ms", "how long one call there may take", timeKind, &v.RemoteTimeout),

@@ -132,7 +132,7 @@ func (s *Settings) restrict(name string, err *Error) (effect string) {
 			return s.writeNothing(err.Origin)
 		}
 		return s.off(err.Origin)
-	case nameDisable, "compile-options", "link-options", "append-compile-options", "append-link-options":
+	case nameDisable, nameAppsOff, "compile-options", "link-options", "append-compile-options", "append-link-options":
 		return s.off(err.Origin)
 	case "max-size", "min-device-image-size", "max-device-image-size", "min-build-time":
 		return s.writeNothing(err.Origin)

@@ -69,6 +69,7 @@ func Scan(ctx context.Context, in Input) (*Report, error) {
 				c.Error = reason(err)
 			}
 			here = true
+			slices.SortStableFunc(c.Programs, func(a, b Programs) int { return cmp.Compare(b.Count, a.Count) })
 			r.Caches = append(r.Caches, c)
 		}
 		if !here {
@@ -107,6 +108,9 @@ func (r *Report) WriteText(w io.Writer, now time.Time) {
 		fmt.Fprintf(w, "%-12s %10s %8d  %-18s  %s%s\n", c.Tool, human.Size(c.Bytes), c.Files, written, human.Printable(c.Dir, false), by)
 		if c.Error != "" {
 			fmt.Fprintf(w, "    %s\n", human.Printable(c.Error, false))
+		}
+		for _, p := range c.Programs {
+			fmt.Fprintf(w, "    %s, %s: %s\n", human.Plural(p.Count, "program"), human.Size(p.Bytes), human.Printable(cmp.Or(p.Device, p.Kind), false))
 		}
 		if c.Links > 0 {
 			fmt.Fprintf(w, "    %s not followed\n", human.Plural(c.Links, "link"))

@@ -40,6 +40,8 @@ type Cache struct {
 	Oldest time.Time `json:"oldest,omitzero"` // when a file was written
 	Newest time.Time `json:"newest,omitzero"`
 
+	Programs []Programs `json:"programs,omitempty"` // of DPC++ and Intel's driver, the most first
+
 	Portable *Portable `json:"portable,omitempty"` // where that was asked for
 
 	Error string `json:"error,omitempty"` // why it was not looked at, or not all of it
@@ -207,6 +209,7 @@ func (w *walk) file(root *os.Root, name string, e fs.DirEntry, c *Cache) error {
 		c.Newest = written
 	}
 	c.Bytes += info.Size()
+	w.program(root, name, info.Size(), c)
 	if c.Portable == nil {
 		return nil
 	}

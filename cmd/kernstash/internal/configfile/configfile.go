@@ -90,6 +90,26 @@ func Set(a *cli.App, name, value string) error {
 	return tell(a, changed{File: file, Setting: item.Name, Value: &value, Was: was})
 }
 
+// SwitchApp adds an application to those that have no cache, or takes it out of them. It returns the settings file, and
+// whether that was changed.
+func SwitchApp(a *cli.App, app string, off bool) (file string, done bool, err error) {
+	const name = "apps-off"
+	s, _ := settings.Load(settings.Inputs{Environ: append(home(), "XDG_CONFIG_HOME="+os.Getenv("XDG_CONFIG_HOME")), ConfigFile: a.Config, Lenient: true})
+	if slices.Contains(s.AppsOff, app) == off {
+		return s.File, false, nil
+	}
+	apps := slices.DeleteFunc(s.AppsOff, func(name string) bool { return name == app })
+	if off {
+		apps = append(apps, app)
+	}
+	var value *string
+	if text := strings.Join(apps, ","); text != "" {
+		value = &text
+	}
+	file, _, err = change(a, name, value, func(string) error { return nil })
+	return file, true, err
+}
+
 // Unset takes a setting out of the settings file. A name that is no setting goes if it is there.
 func Unset(a *cli.App, name string) error {
 	s, _ := settings.Load(settings.Inputs{Lenient: true})

@@ -29,6 +29,9 @@ func (r *Report) checkEntry() {
 	if path, err := session.File(); err == nil {
 		r.checkSession(path)
 	}
+	if _, err := os.Lstat(session.SystemFile); err == nil {
+		r.checkSession(session.SystemFile)
+	}
 	for _, list := range []struct{ name, separators string }{{runtimes.Layers().Variable, ":"}, {"LD_PRELOAD", ": "}} {
 		for _, library := range launch.OwnLibraries(os.Getenv(list.name), list.separators) {
 			r.checkOwnLibrary(subject, "in this environment", list.name, library, "set "+list.name+" anew, or unset it")

@@ -19,6 +19,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
@@ -92,13 +93,29 @@ type RunOptions struct {
 	Report  func(worker.Status) error  // says how it ended; nil: as Status does
 }
 
-// Rebuilds returns what an earlier driver or compiler built for the devices here. The caller closes it.
-func Rebuilds(ctx context.Context, c cli.Cache, counts *stats.Counters) (*worker.Rebuilds, error) {
-	here, err := runtimes.Built(ctx)
-	if err != nil {
+// Rebuilds returns what an earlier driver or compiler built for the devices here, for an application; "": for all. The
+// caller closes it.
+func Rebuilds(ctx context.Context, c cli.Cache, app string, counts *stats.Counters) (*worker.Rebuilds, error) {
+	o := worker.RebuildOptions{Store: c.Disk, Environ: os.Environ(), Recorder: counts}
+	if app != "" {
+		keys, err := ledger.Keys(ctx, c, app)
+		if err == nil && len(keys) == 0 {
+			err = fmt.Errorf("%s is not known to have used anything", app)
+		}
+		if err != nil {
+			return nil, err
+		}
+		used := make(map[key.Digest]bool, len(keys))
+		for _, k := range keys {
+			used[k.Sum] = true
+		}
+		o.Only = func(k key.Key) bool { return used[k.Sum] }
+	}
+	var err error
+	if o.Devices, err = runtimes.Built(ctx); err != nil {
 		return nil, fmt.Errorf("which devices are here: %w", err)
 	}
-	return worker.NewRebuilds(worker.RebuildOptions{Store: c.Disk, Devices: here, Environ: os.Environ(), Recorder: counts}), nil
+	return worker.NewRebuilds(o), nil
 }
 
 // Run is the worker. It keeps what counts gets.

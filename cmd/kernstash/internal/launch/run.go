@@ -19,6 +19,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/timeline"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/volume"
 	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/internal/settings"
 )
@@ -61,6 +62,7 @@ func (o *Options) prepare(command []string) (*runner, error) {
 	env = env.with(variables)
 	// It does not fail: what cannot be used is among the warnings.
 	r.settings, _ = settings.Load(settings.Inputs{Environ: env, Lenient: true})
+	r.settings.SwitchOff(func() string { return records.Name(r.path, command) })
 	for _, w := range r.settings.Unsaid() {
 		r.warn(w)
 	}

@@ -187,6 +187,7 @@ func (l *Ledger) Each(o Order, f func(*Entry) bool) error {
 	return l.view(func(tx *bolt.Tx) error {
 		c := tx.Bucket(o.bucket()).Cursor()
 		for k, _ := c.First(); k != nil; k, _ = c.Next() {
+			l.pace(tx)
 			if more, err := visit(tx, k, f); !more || err != nil {
 				return err
 			}
@@ -214,6 +215,7 @@ func (l *Ledger) OfApplication(app string, f func(*Entry) bool) error {
 		prefix := appPrefix(app)
 		c := tx.Bucket(bucketApps).Cursor()
 		for k, _ := c.Seek(prefix); bytes.HasPrefix(k, prefix); k, _ = c.Next() {
+			l.pace(tx)
 			if more, err := visit(tx, k, f); !more || err != nil {
 				return err
 			}
@@ -239,6 +241,7 @@ func (l *Ledger) Applications() (names []string, err error) {
 // Of returns what is known of an entry; nil: nothing.
 func (l *Ledger) Of(p records.Place) (e *Entry, err error) {
 	err = l.view(func(tx *bolt.Tx) error {
+		l.pace(tx)
 		e, err = get(tx, idOf(p))
 		return err
 	})

@@ -61,6 +61,18 @@ type Ledger struct {
 
 	anew bool // the index goes where it is found to be damaged
 	lost bool // the library has panicked: it is not called any more
+	read int  // entries since release
+}
+
+// maxRead is how many entries are read before their pages are given back: the system maps some fifty KiB with each.
+const maxRead = 256
+
+// pace is called for each entry that is read.
+func (l *Ledger) pace(tx *bolt.Tx) {
+	if l.read++; l.read >= maxRead {
+		l.read = 0
+		release(tx)
+	}
 }
 
 // Who reads the index shares it with others, for as long as it takes to print; who merges has it alone, for moments, and goes
@@ -76,19 +88,22 @@ const maxIndex = 2 << 30
 // Open merges what was recorded since the last time, unless somebody has the index, and returns the index. Where settings keep
 // the cache from being written nothing is merged. The caller closes it.
 func Open(ctx context.Context, c cli.Cache) (*Ledger, error) {
-	anew := c.Settings.Mode != settings.ModeReadOnly
-	if l := (&Ledger{d: c.Disk, anew: anew}); !c.Disk.HasRecords() && l.open(true, readWait) == nil { // nothing is to be written
-		return l, nil
-	}
-	if anew {
+	l := &Ledger{d: c.Disk, anew: c.Settings.Mode != settings.ModeReadOnly}
+	merge := func() {
 		err := Merge(ctx, c.Disk)
 		known := errors.Is(err, bolterrors.ErrTimeout) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
 		if err != nil && !known {
 			fmt.Fprintf(c.Err, "kernstash: not merged: %s\n", human.Printable(err.Error(), false))
 		}
 	}
-	l := &Ledger{d: c.Disk, anew: anew}
+	if l.anew && c.Disk.HasRecords() { // else it would wait for who reads the index, for nothing
+		merge()
+	}
 	err := l.open(true, readWait)
+	if l.anew && broken(err) {
+		merge()
+		err = l.open(true, readWait)
+	}
 	if errors.Is(err, errEmpty) || errors.Is(err, fs.ErrNotExist) {
 		return l, nil
 	}

@@ -298,6 +298,69 @@ func TestMergedOnce(t *testing.T) {
 	}
 }
 
+// TestMergedInParts: a file that is larger than what one transaction merges counts whole, and once.
+func TestMergedInParts(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	const n = 1500 // some 250 bytes each
+	lines := []records.Line{miss(1, "a", time.Second)}
+	for i := range n {
+		lines = append(lines, hits(1+i%7, "a", 1, time.Second, 0))
+	}
+	record(t, c, lines...)
+	l := openLedger(t, c)
+	defer l.Close()
+	days, err := l.Days()
+	if err != nil || len(days) != 1 || days[0].Hits != n || days[0].Misses != 1 {
+		t.Errorf("%+v, %v", days, err)
+	}
+	e, err := l.Of(records.PlaceOf(aKey(1)))
+	if err != nil || e == nil || e.Total().Hits != n/7+1 {
+		t.Errorf("%+v, %v", e, err)
+	}
+	all := numbers(t, func(f func(*Entry) bool) error { return l.OfApplication("a", f) })
+	if len(all) != 7 {
+		t.Errorf("%v", all)
+	}
+}
+
+// TestNothingToMerge: who asks where nothing was recorded since does not touch the index.
+func TestNothingToMerge(t *testing.T) {
+	t.Parallel()
+	c := newCache(t)
+	record(t, c, hits(1, "a", 1, 1, 0))
+	openLedger(t, c).Close()
+	digest := c.Disk.RecordsIndex() + sumSuffix
+	before, err := os.Stat(digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := openLedger(t, c)
+	defer l.Close()
+	if after, err := os.Stat(digest); err != nil || !os.SameFile(before, after) || !after.ModTime().Equal(before.ModTime()) {
+		t.Errorf("%v, %v", after, err)
+	}
+	if all := numbers(t, func(f func(*Entry) bool) error { return l.Each(Saved, f) }); len(all) != 1 {
+		t.Errorf("%v", all)
+	}
+}
+
+func TestFirstLines(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ b, want string }{
+		{"", ""},
+		{"a\nb", "a\nb"},
+		{"ab\ncd\nef", "ab\n"},
+		{"\nabcdef\n", "\n"},
+		{"abcdefgh\ni\n", "abcdefgh\n"},
+		{"abcdefgh", "abcdefgh"},
+	} {
+		if got := string(firstLines([]byte(c.b), 5)); got != c.want {
+			t.Errorf("%q begins with %q, want %q", c.b, got, c.want)
+		}
+	}
+}
+
 func TestForget(t *testing.T) {
 	t.Parallel()
 	c := newCache(t)

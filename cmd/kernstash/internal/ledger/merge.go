@@ -74,24 +74,45 @@ type Application struct {
 	Sums
 }
 
-// merge merges files of records, each in one transaction: it is removed after that, and one that could not be removed is
-// not merged again.
+// Bounds of what one transaction merges, in bytes of records: it keeps in memory what it changes, and the system maps many
+// pages of a large index with each that is read.
+const (
+	maxMerged   = 128 << 10
+	maxMergedIn = 8 << 10 // an index that is larger than largeIndex
+	largeIndex  = 32 << 20
+)
+
+// merge merges files of records. Each transaction notes how far it came, so that no line is merged twice; a file that was
+// merged is removed.
 func (l *Ledger) merge(ctx context.Context) error {
 	there := make(map[string]bool)
 	err := l.d.TakeRecords(ctx, func(name string, b []byte) error {
 		there[name] = true
-		return l.update(func(tx *bolt.Tx) error {
-			merged := tx.Bucket(bucketMerged)
-			if merged.Get([]byte(name)) != nil {
-				return nil
-			}
-			m := merger{tx: tx, uses: make(map[used]*use), days: make(map[string]*Sums), apps: make(map[string]*Sums)}
-			records.Parse(b, m.add)
-			if err := m.end(); err != nil {
+		for more := true; more; {
+			err := l.update(func(tx *bolt.Tx) error {
+				merged := tx.Bucket(bucketMerged)
+				at := mergedTo(merged.Get([]byte(name)))
+				most := maxMerged
+				if tx.Size() > largeIndex {
+					most = maxMergedIn
+				}
+				part := firstLines(b[min(at, uint64(len(b))):], most)
+				if more = len(part) > 0; !more {
+					return nil
+				}
+				m := merger{tx: tx, uses: make(map[used]*use), days: make(map[string]*Sums), apps: make(map[string]*Sums)}
+				records.Parse(part, m.add)
+				if err := m.end(); err != nil {
+					return err
+				}
+				release(tx)
+				return merged.Put([]byte(name), binary.BigEndian.AppendUint64(ascending(time.Now().Unix()), at+uint64(len(part))))
+			})
+			if err != nil {
 				return err
 			}
-			return merged.Put([]byte(name), ascending(time.Now().Unix()))
-		})
+		}
+		return nil
 	})
 	if err != nil || len(there) == 0 {
 		return err
@@ -108,6 +129,28 @@ func (l *Ledger) merge(ctx context.Context) error {
 		}
 		return nil
 	})
+}
+
+// mergedTo returns how many bytes of a file were merged, by what the index says of its name.
+func mergedTo(v []byte) uint64 {
+	if len(v) < 16 {
+		return 0
+	}
+	return binary.BigEndian.Uint64(v[8:])
+}
+
+// firstLines returns the whole lines that b begins with, up to most bytes; of a longer line it returns all.
+func firstLines(b []byte, most int) []byte {
+	if len(b) <= most {
+		return b
+	}
+	if at := bytes.LastIndexByte(b[:most], '\n'); at >= 0 {
+		return b[:at+1]
+	}
+	if at := bytes.IndexByte(b, '\n'); at >= 0 {
+		return b[:at+1]
+	}
+	return b
 }
 
 // used is an application's use of an entry.
@@ -180,7 +223,11 @@ func (m *merger) use(l records.Line, u Use) {
 
 // flush writes the uses that were added up.
 func (m *merger) flush() error {
+	n := 0
 	for k, u := range m.uses {
+		if n++; n%32 == 0 {
+			release(m.tx)
+		}
 		err := change(m.tx, k.of, func(e *Entry) *Entry {
 			e.add(k.app, u.Use)
 			e.Label = cmp.Or(e.Label, u.label)

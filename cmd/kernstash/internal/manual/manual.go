@@ -14,17 +14,23 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// Section is a list at the end of the page of the first command, to which the others refer.
+type Section struct {
+	Title string
+	Items [][2]string // terms, and what they mean
+}
+
 // Write writes a page for a command and each command below it, but for those that are hidden, into a directory.
-func Write(c *cobra.Command, dir string, date time.Time) error {
+func Write(c *cobra.Command, dir string, date time.Time, sections []Section) error {
 	c.InitDefaultHelpFlag()
-	if err := os.WriteFile(filepath.Join(dir, name(c)+".1"), page(c, date), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, name(c)+".1"), page(c, date, sections), 0o644); err != nil {
 		return err
 	}
 	for _, sub := range c.Commands() {
 		if !sub.IsAvailableCommand() {
 			continue
 		}
-		if err := Write(sub, dir, date); err != nil {
+		if err := Write(sub, dir, date, sections); err != nil {
 			return err
 		}
 	}
@@ -35,7 +41,7 @@ func Write(c *cobra.Command, dir string, date time.Time) error {
 func name(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
 // page returns a page in the language of man(7).
-func page(c *cobra.Command, date time.Time) []byte {
+func page(c *cobra.Command, date time.Time, sections []Section) []byte {
 	var b bytes.Buffer
 	fmt.Fprintf(&b, ".TH \"%s\" \"1\" \"%s\" \"kernstash\" \"kernstash manual\"\n", strings.ToUpper(name(c)), date.Format("Jan 2006"))
 	fmt.Fprintf(&b, ".nh\n.SH NAME\n%s \\- %s\n", escape(name(c)), escape(c.Short))
@@ -44,8 +50,19 @@ func page(c *cobra.Command, date time.Time) []byte {
 	if len(c.Aliases) > 0 {
 		fmt.Fprintf(&b, ".SH OTHER NAMES\n%s\n", escape(strings.Join(c.Aliases, ", ")))
 	}
+	writeCommands(&b, c)
 	writeFlags(&b, "OPTIONS", c.NonInheritedFlags())
 	writeFlags(&b, "OPTIONS OF ALL COMMANDS", c.InheritedFlags())
+	for _, s := range sections {
+		fmt.Fprintf(&b, ".SH %s\n", s.Title)
+		if c.HasParent() {
+			fmt.Fprintf(&b, "See \\fB%s\\fP(1).\n", escape(name(c.Root())))
+			continue
+		}
+		for _, item := range s.Items {
+			fmt.Fprintf(&b, ".TP\n\\fB%s\\fP\n%s\n", escape(item[0]), lines(item[1]))
+		}
+	}
 	if c.Example != "" {
 		fmt.Fprintf(&b, ".SH EXAMPLE\n.EX\n%s\n.EE\n", lines(c.Example))
 	}
@@ -96,6 +113,27 @@ func writeText(b *bytes.Buffer, text string) {
 	}
 	if begun == verbatim {
 		b.WriteString(".EE\n")
+	}
+}
+
+// writeCommands writes what the commands below a command do, in their groups.
+func writeCommands(b *bytes.Buffer, c *cobra.Command) {
+	begun, groups := false, append(c.Groups(), &cobra.Group{Title: "Others:"})
+	for _, g := range groups {
+		under := false
+		for _, sub := range c.Commands() {
+			if !sub.IsAvailableCommand() || sub.GroupID != g.ID {
+				continue
+			}
+			if !begun {
+				b.WriteString(".SH COMMANDS\n")
+			}
+			if !under && len(groups) > 1 {
+				fmt.Fprintf(b, ".SS %s\n", escape(strings.TrimSuffix(g.Title, ":")))
+			}
+			begun, under = true, true
+			fmt.Fprintf(b, ".TP\n\\fB%s\\fP\n%s\n", escape(sub.Use), lines(sub.Short))
+		}
 	}
 }
 

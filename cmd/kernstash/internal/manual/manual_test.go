@@ -31,8 +31,48 @@ func TestWrite(t *testing.T) {
 	}
 	root.AddCommand(sub, &cobra.Command{Use: "child", Hidden: true, Run: run})
 	dir := t.TempDir()
-	if err := manual.Write(root, dir, time.Date(2026, 11, 3, 0, 0, 0, 0, time.UTC)); err != nil {
+	root.AddGroup(&cobra.Group{ID: "a", Title: "Go places:"})
+	sub.GroupID = "a"
+	root.AddCommand(&cobra.Command{Use: "rest", Short: "'Rest'", Run: run})
+	sections := []manual.Section{{Title: "FILES", Items: [][2]string{{"/etc/a-b", ".x, each"}}}}
+	if err := manual.Write(root, dir, time.Date(2026, 11, 3, 0, 0, 0, 0, time.UTC), sections); err != nil {
 		t.Fatal(err)
+	}
+	const wantRoot = `.TH "TOOL" "1" "Nov 2026" "kernstash" "kernstash manual"
+.nh
+.SH NAME
+tool \- A tool
+.SH SYNOPSIS
+\fBtool [flags]\fP
+.SH DESCRIPTION
+A tool.
+.SH COMMANDS
+.SS Go places
+.TP
+\fBgo FILE\fP
+Go \- or \enot
+.SS Others
+.TP
+\fBrest\fP
+\&'Rest'
+.SH OPTIONS
+.TP
+\fB\-h\fP, \fB\-\-help\fP
+help for tool
+.TP
+\fB\-\-json\fP
+write JSON
+.SH FILES
+.TP
+\fB/etc/a\-b\fP
+\&.x, each
+.SH SEE ALSO
+\fBtool\-go\fP(1),
+\fBtool\-rest\fP(1)
+`
+	page, err := os.ReadFile(filepath.Join(dir, "tool.1"))
+	if d := cmp.Diff(wantRoot, string(page)); err != nil || d != "" {
+		t.Errorf("%v (-want +got):\n%s", err, d)
 	}
 	const want = `.TH "TOOL-GO" "1" "Nov 2026" "kernstash" "kernstash manual"
 .nh
@@ -68,6 +108,8 @@ a number
 .TP
 \fB\-\-json\fP
 write JSON
+.SH FILES
+See \fBtool\fP(1).
 .SH EXAMPLE
 .EX
   tool go .x
@@ -79,13 +121,10 @@ write JSON
 	if d := cmp.Diff(want, string(got)); err != nil || d != "" {
 		t.Errorf("%v (-want +got):\n%s", err, d)
 	}
-	if _, err := os.Stat(filepath.Join(dir, "tool.1")); err != nil {
-		t.Error(err)
-	}
 	if _, err := os.Stat(filepath.Join(dir, "tool-child.1")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a hidden command has a page: %v", err)
 	}
-	if err := manual.Write(root, filepath.Join(dir, "none"), time.Now()); !errors.Is(err, fs.ErrNotExist) {
+	if err := manual.Write(root, filepath.Join(dir, "none"), time.Now(), nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("into no directory: %v", err)
 	}
 }

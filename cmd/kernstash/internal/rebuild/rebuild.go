@@ -39,8 +39,8 @@ type ColdReport struct {
 }
 
 // Plan says what Run would build, and how long that took the earlier drivers.
-func Plan(ctx context.Context, c cli.Cache) error {
-	r, err := jobs.Rebuilds(ctx, c, nil)
+func Plan(ctx context.Context, c cli.Cache, app string) error {
+	r, err := jobs.Rebuilds(ctx, c, app, nil)
 	if err != nil {
 		return fmt.Errorf("rebuild: %w", err)
 	}
@@ -125,17 +125,17 @@ type Report struct {
 
 // Run builds what an earlier driver built and the present one did not, the most valuable first. The
 // worker's options say within which limits.
-func Run(ctx context.Context, c cli.Cache, o worker.Options, quiet bool) error {
+func Run(ctx context.Context, c cli.Cache, app string, o worker.Options, quiet bool) error {
 	counts := new(stats.Counters)
-	r, err := jobs.Rebuilds(ctx, c, counts)
+	r, err := jobs.Rebuilds(ctx, c, app, counts)
 	if err != nil {
 		return fmt.Errorf("rebuild: %w", err)
 	}
 	defer r.Close()
 	cold, _ := r.All(ctx)
-	e := estimate{left: make(map[string]worker.Cold, len(cold)), all: len(cold), begun: time.Now()}
+	e := estimate{cold: make(map[string]worker.Cold, len(cold)), begun: make(map[string]int), ended: make(map[string]bool), since: time.Now()}
 	for _, one := range cold {
-		e.left[one.Key.Sum.Dir()] = one
+		e.cold[one.Key.Sum.Dir()] = one
 	}
 	o.Once = true
 	return jobs.Run(ctx, c, jobs.RunOptions{
@@ -143,7 +143,7 @@ func Run(ctx context.Context, c cli.Cache, o worker.Options, quiet bool) error {
 		Report: func(st worker.Status) error {
 			report := Report{
 				Cold: len(cold), Built: st.Done, Dropped: st.Refused, Kept: st.Kept, Ended: st.End, Left: st.Waiting,
-				TookMS: human.Millis(time.Since(e.begun)), Last: st.Last,
+				TookMS: human.Millis(time.Since(e.since)), Last: st.Last,
 			}
 			return c.Report(report, true, func() {
 				for _, last := range slices.Backward(st.Last) {
@@ -151,7 +151,7 @@ func Run(ctx context.Context, c cli.Cache, o worker.Options, quiet bool) error {
 						c.Printf("%s  %s: %s\n", last.State, e.name(last.Job), human.Printable(reason, false))
 					}
 				}
-				c.Printf("%d built in %s; %d dropped, %d not possible here, of %s\n", st.Done, human.Time(time.Since(e.begun)),
+				c.Printf("%d built in %s; %d dropped, %d not possible here, of %s\n", st.Done, human.Time(time.Since(e.since)),
 					st.Refused, st.Kept, human.Plural(len(cold), "program"))
 				if st.Waiting > 0 {
 					c.Printf("%s left (%s): the next 'kernstash rebuild' goes on\n", human.Plural(st.Waiting, "job"), st.End)
@@ -164,33 +164,37 @@ func Run(ctx context.Context, c cli.Cache, o worker.Options, quiet bool) error {
 // estimate says how long a rebuild goes on, by what the programs took the earlier driver and how much longer, or
 // shorter, those took that were built already.
 type estimate struct {
-	left  map[string]worker.Cold // by the name of the job, without its kind
-	names map[string]string      // of jobs that were begun
-	last  string                 // the job that is being built
-	done  time.Duration          // what those that ended took the earlier driver
-	ended int
-	all   int
-	begun time.Time
+	cold  map[string]worker.Cold // by the name of the job, without its kind
+	begun map[string]int         // which of them, in the order in which they were begun
+	ended map[string]bool
+	since time.Time
 }
 
 func (e *estimate) say(st worker.Status) string {
-	if one, ok := e.left[program(e.last)]; ok && e.last != st.Building {
-		e.done += one.Entry.Cost
-		e.ended++
-		delete(e.left, program(e.last))
+	for _, last := range st.Last {
+		if last.At.After(e.since) {
+			e.ended[program(last.Job)] = true
+		}
 	}
-	if e.last = st.Building; e.last == "" {
+	if st.Building == "" {
 		return ""
 	}
-	var left time.Duration
-	for _, one := range e.left {
-		left += one.Entry.Cost
+	at := program(st.Building)
+	if e.begun[at] == 0 {
+		e.begun[at] = len(e.begun) + 1
 	}
-	text := fmt.Sprintf("%d of %d: %s", min(e.ended+1, e.all), e.all, e.name(st.Building))
-	if e.done > 0 {
-		left = time.Duration(float64(left) * float64(time.Since(e.begun)) / float64(e.done))
+	var left, done time.Duration
+	for job, one := range e.cold {
+		if e.ended[job] {
+			done += one.Entry.Cost
+		} else {
+			left += one.Entry.Cost
+		}
 	}
-	return text + ", about " + human.Time(left.Round(time.Second)) + " left"
+	if done > 0 {
+		left = time.Duration(float64(left) * float64(time.Since(e.since)) / float64(done))
+	}
+	return fmt.Sprintf("%d of %d: %s, about %s left", min(e.begun[at], len(e.cold)), len(e.cold), e.name(st.Building), human.Time(left.Round(time.Second)))
 }
 
 // program is the part of a job's name that tells what is built.
@@ -198,11 +202,8 @@ func program(job string) string { sum, _, _ := strings.Cut(job, "."); return sum
 
 // name is what people know a job's program by.
 func (e *estimate) name(job string) string {
-	if e.names == nil {
-		e.names = make(map[string]string)
+	if one, ok := e.cold[program(job)]; ok {
+		return human.Printable(label(one.Entry.Kernels, one.Entry.Size), false)
 	}
-	if one, ok := e.left[program(job)]; ok {
-		e.names[program(job)] = human.Printable(label(one.Entry.Kernels, one.Entry.Size), false)
-	}
-	return cmp.Or(e.names[program(job)], job)
+	return job
 }

@@ -4,22 +4,35 @@ package session
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/configfile"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 )
 
-// Disable removes what 'kernstash enable' wrote for the session, or for a program.
-func Disable(a *cli.App, program string, named bool) error {
-	path, err := File()
-	if named {
-		path, err = appFile(program)
+// SystemFile is where systemd reads variables of all users' sessions.
+const SystemFile = "/etc/environment.d/50-kernstash.conf"
+
+// Disable removes the file that Enable wrote.
+func Disable(a *cli.App, path string) error {
+	removed, err := OwnFile(path).remove()
+	if err != nil {
+		return fmt.Errorf("disable: %w", asRoot(path, err))
 	}
+	return a.Report(switchReport{Path: path, Changed: removed}, true, func() { writeRemoved(a, path, removed) })
+}
+
+// DisableApp removes the script of a program. Where the cache is on for the whole session the settings file names the
+// program as one that has none.
+func DisableApp(a *cli.App, program string) error {
+	path, err := appFile(program)
 	if err != nil {
 		return err
 	}
@@ -27,25 +40,37 @@ func Disable(a *cli.App, program string, named bool) error {
 	if err != nil {
 		return fmt.Errorf("disable: %w", err)
 	}
-	session := ""
-	if path, err := File(); err == nil && program != "" {
-		if _, is, err := OwnFile(path).Read(); err == nil && is {
-			session = path // switches the cache on
+	report := switchReport{Path: path, Changed: removed}
+	if on() {
+		off := false
+		if report.Settings, off, err = configfile.SwitchApp(a, program, true); err != nil {
+			return fmt.Errorf("disable: %w", err)
 		}
+		report.Changed = removed || off
 	}
-	err = a.Report(switchReport{Path: path, Enabled: session != "", Changed: removed}, true, func() {
-		if removed {
-			a.Printf("removed %s\n", path)
-		} else {
-			a.Printf("there is no %s\n", path)
+	return a.Report(report, true, func() {
+		writeRemoved(a, path, removed)
+		if report.Settings != "" {
+			a.Printf("%s has no cache from its next start: apps-off in %s names it\n", program, report.Settings)
 		}
 	})
-	if err != nil || session == "" {
-		return err
+}
+
+func writeRemoved(a *cli.App, path string, removed bool) {
+	if removed {
+		a.Printf("removed %s\n", path)
+	} else {
+		a.Printf("there is no %s\n", path)
 	}
-	fmt.Fprintf(a.Err, "kernstash: %s has the cache all the same: it is on for the whole session (%s); "+
-		"'kernstash disable' switches that off, 'kernstash run --no-cache -- %[1]s' does without once\n", program, session)
-	return cli.ErrFound
+}
+
+// on reports whether the cache is on for the whole session.
+func on() bool {
+	path, _ := File()
+	return slices.ContainsFunc([]string{path, SystemFile}, func(path string) bool {
+		_, is, err := OwnFile(path).Read()
+		return is && err == nil
+	})
 }
 
 // File is where systemd reads variables of the user's session.
@@ -59,7 +84,7 @@ func File() (string, error) {
 
 // appFile is where the script of an application goes.
 func appFile(program string) (string, error) {
-	if program == "" || strings.ContainsAny(program, "/\n") || strings.HasPrefix(program, "-") || strings.HasPrefix(program, ".") ||
+	if program == "" || strings.ContainsAny(program, "/\n,") || strings.HasPrefix(program, "-") || strings.HasPrefix(program, ".") ||
 		program == "kernstash" {
 		return "", cli.Usagef("--app %q: want the name of a program, without its directory", program)
 	}
@@ -70,12 +95,8 @@ func appFile(program string) (string, error) {
 	return filepath.Join(home, ".local", "bin", program), nil
 }
 
-// EnableSession switches the cache on for the session.
-func EnableSession(a *cli.App, o *launch.Options) error {
-	path, err := File()
-	if err != nil {
-		return err
-	}
+// Enable switches the cache on for sessions that systemd starts, by a file: File for this user's, SystemFile for all users'.
+func Enable(a *cli.App, o *launch.Options, path string) error {
 	o.NoPreload = true // nothing is to be preloaded into every program
 	if o.Inject == launch.InjectAuto {
 		o.Inject = launch.InjectLayer
@@ -83,7 +104,7 @@ func EnableSession(a *cli.App, o *launch.Options) error {
 			o.Inject = launch.InjectPreload
 		}
 	}
-	all, err := variables(a, o, nil, true)
+	all, err := variables(a, o, nil, path != SystemFile) // whose caches of frameworks are in homes of their own
 	if err != nil {
 		return err
 	}
@@ -110,11 +131,20 @@ func Escape(s string) string {
 	return strings.NewReplacer(`\`, `\\`, "$", `\$`, `"`, `\"`, "'", `\'`, " ", `\ `).Replace(s)
 }
 
-// EnableApp switches the cache on for one program.
+// EnableApp switches the cache on for one program. One that DisableApp has switched off in the session needs no script.
 func EnableApp(a *cli.App, o *launch.Options, program string) error {
 	path, err := appFile(program)
 	if err != nil {
 		return err
+	}
+	file, again, err := configfile.SwitchApp(a, program, false)
+	if err != nil {
+		return fmt.Errorf("enable: %w", err)
+	}
+	if again && on() {
+		return a.Report(switchReport{Path: path, Enabled: true, Changed: true, Settings: file}, true, func() {
+			a.Printf("%s has the cache of the session from its next start: apps-off in %s does not name it any more\n", program, file)
+		})
 	}
 	found, err := launch.FindCommand(program, os.Getenv("PATH"), isScript)
 	if err != nil {
@@ -189,16 +219,25 @@ func runFlags(a *cli.App, o *launch.Options) (string, error) {
 
 func writeOwn(a *cli.App, path, before, text string, mode os.FileMode, note string) error {
 	if err := OwnFile(path).write(before, text, mode); err != nil {
-		return fmt.Errorf("enable: %w", err)
+		return fmt.Errorf("enable: %w", asRoot(path, err))
 	}
 	return a.Report(switchReport{Path: path, Enabled: true, Changed: true}, true, func() {
 		a.Printf("wrote %s: the cache is on, %s\n", path, note)
 	})
 }
 
+// asRoot says what is missing where the file of the system cannot be written.
+func asRoot(path string, err error) error {
+	if path == SystemFile && errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w: that needs root", err)
+	}
+	return err
+}
+
 // switchReport is what `enable --json` and `disable --json` write.
 type switchReport struct {
-	Path    string `json:"path"`    // the file that switches it on
-	Enabled bool   `json:"enabled"` // it is there now; of an application: or that of the session is
-	Changed bool   `json:"changed"` // it was written, or removed
+	Path     string `json:"path"`               // the file that switches it on
+	Enabled  bool   `json:"enabled"`            // the cache is on
+	Changed  bool   `json:"changed"`            // something was written, or removed
+	Settings string `json:"settings,omitempty"` // the settings file, where it decides of an application in a session with the cache
 }
