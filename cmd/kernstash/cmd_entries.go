@@ -239,8 +239,10 @@ versions of kernstash, which are misses, are looked for in a part of a large cac
 			switch {
 			case html == "":
 				return scoreboard.Stat(ctx, c, verbose, reset)
-			case reset || verbose:
-				return cli.Usagef("--html takes neither --reset nor -v")
+			case reset:
+				return cli.Usagef("--html --reset: only one of them")
+			case verbose:
+				return cli.Usagef("--html -v: only one of them")
 			}
 			return web.WriteFile(ctx, c, html)
 		}),

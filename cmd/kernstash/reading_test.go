@@ -23,7 +23,7 @@ var writing = []string{
 
 // reading are the others, each with arguments that bring it to the cache.
 var reading = map[string][]string{
-	"agent status": nil, "bundle inspect": {"none.kst"}, "clear": {"--yes"}, "compilers": nil, "config get": {"dir"}, "diff": {"abc", "abd"}, "doctor": {"--quick"}, "env": nil, "forget": {"--yes"}, "gc": nil, "ls": nil, "remote ls": nil, "remote ping": nil, "rebuild": {"--plan"}, "remote stat": nil, "report": {"none.json"}, "scan": {"--portable"}, "serve": {"--report", "none.json"}, "show": {"abc"}, "stat": nil, "top": nil, "trust list": nil, "verify": nil,
+	"agent status": nil, "bundle inspect": {"none.kst"}, "clear": {"--yes"}, "compilers": nil, "config get": {"dir"}, "diff": {"abc", "abd"}, "du": nil, "doctor": {"--quick"}, "env": nil, "forget": {"--yes"}, "gc": nil, "ls": nil, "remote ls": nil, "remote ping": nil, "rebuild": {"--plan"}, "remote stat": nil, "report": {"none.json"}, "scan": {"--portable"}, "serve": {"--report", "none.json"}, "show": {"abc"}, "stat": nil, "top": nil, "pin": nil, "unpin": {"abc"}, "trust list": nil, "verify": nil,
 	"version": nil, "why": nil, "worker status": nil, "worker stop": nil, "worker wait": nil,
 }
 
