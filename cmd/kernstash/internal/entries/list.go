@@ -258,7 +258,7 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 		line(blank, "cannot hit: "+human.Printable(info.Bad.Error(), false), indent)
 	}
 	if w.o.Long {
-		if isPinned(w.pins, info) {
+		if IsPinned(w.pins, info) {
 			line(blank+"pinned", "", indent)
 		}
 		if name := DeviceName(info); name != "" {
@@ -286,7 +286,7 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 // report returns an entry as --json writes it, with what the records know of it.
 func (w *entryWriter) report(info store.Info) EntryReport {
 	r := ReportEntry(info)
-	r.Pinned = isPinned(w.pins, info)
+	r.Pinned = IsPinned(w.pins, info)
 	if e := w.of(info); e != nil {
 		u := e.Total()
 		r.Hits, r.SavedMS, r.Apps = u.Hits, human.Millis(u.SavedTime()), Apps(e)

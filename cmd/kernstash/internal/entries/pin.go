@@ -23,8 +23,8 @@ type PinReport struct {
 	There   bool     `json:"there"` // else it will be pinned when it is stored
 }
 
-// isPinned reports whether an entry is one of those that [disk.Store.Pins] told.
-func isPinned(pins map[string]string, info store.Info) bool {
+// IsPinned reports whether an entry is one of those that [disk.Store.Pins] told.
+func IsPinned(pins map[string]string, info store.Info) bool {
 	_, is := pins[path.Dir(info.Location)]
 	return is
 }
@@ -96,7 +96,7 @@ func listPins(ctx context.Context, c cli.Cache) error {
 		switch {
 		case err != nil:
 			return err
-		case isPinned(pins, info):
+		case IsPinned(pins, info):
 			there[path.Dir(info.Location)] = PinReport{Kernels: append([]string{}, info.Kernels...), Size: info.Size, There: true}
 			total += info.Size
 		}

@@ -61,7 +61,7 @@ func (r *remover) goes(ctx context.Context, info store.Info) bool {
 	if !r.wanted.match(info) || len(r.o.SignedBy) > 0 && !r.signed(ctx, info) {
 		return false
 	}
-	if isPinned(r.kept, info) {
+	if IsPinned(r.kept, info) {
 		r.pinned++
 		return false
 	}

@@ -193,7 +193,7 @@ func reportShown(ctx context.Context, d *disk.Store, info *store.Info, recipe *k
 	if pinsErr != nil {
 		return r, nil, pinsErr
 	}
-	r.Pinned = isPinned(pins, *info)
+	r.Pinned = IsPinned(pins, *info)
 	if err == nil {
 		art = entry.Artifact
 		r.Artifact = reportArtifact(info.Device, art)

@@ -54,6 +54,9 @@ type Sums struct {
 	Spent  int64 `json:"spent_us"` // compiling
 }
 
+// SavedTime returns the time that hits saved.
+func (s Sums) SavedTime() time.Duration { return time.Duration(s.Saved) * time.Microsecond }
+
 // Add adds o.
 func (s *Sums) Add(o Sums) {
 	s.Hits += o.Hits

@@ -57,6 +57,7 @@ func newData(ctx context.Context, c cli.Cache) *data { return &data{ctx: ctx, c:
 type book struct {
 	at     time.Time
 	days   []ledger.Day
+	apps   []ledger.Application // who saved most first
 	misses []why.Miss
 	err    error
 }
@@ -103,6 +104,9 @@ func (d *data) read() *book {
 		if b.days, err = l.Days(); err != nil {
 			return err
 		}
+		if b.apps, err = l.Totals(); err != nil {
+			return err
+		}
 		b.misses, err = why.Misses(l, why.Options{})
 		return err
 	})
@@ -136,13 +140,6 @@ type program struct {
 	entries, bytes    int64
 }
 
-// application is what an application did with the entries that are in the cache.
-type application struct {
-	Name  string
-	Hits  int64
-	Saved time.Duration
-}
-
 // candidate is an entry that may go.
 type candidate struct {
 	store.Info
@@ -155,7 +152,6 @@ type space struct {
 	Done           bool // else there are more entries
 	Entries, Bytes int64
 	programs       []*program // the largest first
-	apps           []application
 	next           []candidate // the first one first
 	err            error
 }
@@ -206,12 +202,15 @@ func (d *data) put(s *space) {
 // walk looks at all entries. It calls part with what is known by then, more and more rarely.
 func (d *data) walk(part func(*space)) *space {
 	w := walker{
-		policy: d.c.Disk.Status().Policy, now: time.Now(), programs: make(map[programKey]*program), apps: make(map[string]*application),
+		policy: d.c.Disk.Status().Policy, now: time.Now(), programs: make(map[programKey]*program),
 		names: make(map[string]string),
 	}
 	every := 50 * time.Millisecond
 	until := w.now.Add(every)
-	err := d.withLedger(true, func(l *ledger.Ledger) error {
+	err := d.withLedger(true, func(l *ledger.Ledger) (err error) {
+		if w.pins, err = d.c.Disk.Pins(d.ctx); err != nil {
+			return err
+		}
 		for info, err := range d.c.Disk.List(d.ctx) {
 			if err != nil {
 				return err
@@ -239,10 +238,10 @@ type programKey struct{ app, device, name string }
 // walker adds up entries.
 type walker struct {
 	policy         disk.Policy
+	pins           map[string]string // see disk.Store.Pins
 	now            time.Time
 	entries, bytes int64
 	programs       map[programKey]*program
-	apps           map[string]*application
 	next           []candidate
 	names          map[string]string // of devices and applications, each kept once
 }
@@ -254,13 +253,6 @@ func (w *walker) add(info store.Info, e *ledger.Entry) {
 	if e != nil {
 		for name, u := range e.Apps {
 			name = w.name(name)
-			a := w.apps[name]
-			if a == nil {
-				a = &application{Name: name}
-				w.apps[name] = a
-			}
-			a.Hits += u.Hits
-			a.Saved += u.SavedTime()
 			if u.Saved > most.Saved || u.Saved == most.Saved && (u.Hits > most.Hits || u.Hits == most.Hits && name < app) {
 				app, most = name, u
 			}
@@ -283,6 +275,9 @@ func (w *walker) add(info store.Info, e *ledger.Entry) {
 	}
 	if len(p.places) < maxPlaces {
 		p.places = append(p.places, records.PlaceOf(info.Key))
+	}
+	if entries.IsPinned(w.pins, info) {
+		return // evict passes it by
 	}
 	w.next = append(w.next, candidate{info, evict.Worth(info.Cost, info.Size, w.now.Sub(info.Accessed))})
 	if len(w.next) >= 4*maxNext {
@@ -323,9 +318,5 @@ func (w *walker) space() *space {
 	slices.SortFunc(s.programs, func(a, b *program) int {
 		return cmp.Or(cmp.Compare(b.bytes, a.bytes), cmp.Compare(a.name, b.name), cmp.Compare(a.app, b.app), cmp.Compare(a.device, b.device))
 	})
-	for a := range maps.Values(w.apps) {
-		s.apps = append(s.apps, *a)
-	}
-	slices.SortFunc(s.apps, func(a, b application) int { return cmp.Or(cmp.Compare(b.Saved, a.Saved), cmp.Compare(a.Name, b.Name)) })
 	return s
 }

@@ -118,7 +118,7 @@ type overview struct {
 	Most               time.Duration
 	Days               []day // those with records, the last one first
 	Shown              int
-	Apps               []application
+	Apps               []ledger.Application
 	Misses             []why.Miss
 	Trouble            []string
 }
@@ -138,7 +138,7 @@ func (d *data) overview(seen *space) (*page, error) {
 	o := overview{
 		Status: st, Today: days[shown-1].Saved, Saved: counts.Duration(stats.SavedTime), Hits: counts[stats.DiskHits], Asked: counts[stats.DiskHits] + counts[stats.DiskMisses],
 		Builds: counts[stats.Builds], BuildTime: counts.Duration(stats.BuildTime), Shown: shown,
-		Apps: seen.apps[:min(len(seen.apps), 10)], Misses: book.misses[:min(len(book.misses), 5)],
+		Apps: book.apps[:min(len(book.apps), 10)], Misses: book.misses[:min(len(book.misses), 5)],
 	}
 	for _, of := range days[shown-7:] {
 		o.Week += of.Saved
