@@ -503,3 +503,30 @@ func TestPart(t *testing.T) {
 		t.Errorf("of nothing: %+v", got)
 	}
 }
+
+// TestNextWithoutPins: what is pinned does not go next, and applications are shown by what they did in all.
+func TestNextWithoutPins(t *testing.T) {
+	t.Parallel()
+	c := newCache(t, 3, "saxpy")
+	ctx := context.Background()
+	for info, err := range c.Disk.List(ctx) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Kernels[0] == "saxpy1" {
+			if err := c.Disk.Pin(ctx, info.Key); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	get := startServer(t, c, nil)
+	page := get("/next").Body.String()
+	for name, want := range map[string]bool{"saxpy0": true, "saxpy1": false, "saxpy2": true} {
+		if got := strings.Contains(page, name); got != want {
+			t.Errorf("%s goes next: %t", name, got)
+		}
+	}
+	if page := get("/").Body.String(); !strings.Contains(page, `<a href="/space?app=saxpy">saxpy</a></th><td class="n">9.00 s</td><td class="n">6</td>`) {
+		t.Errorf("the application is not shown with 9 s and 6 hits: %s", page)
+	}
+}
