@@ -703,3 +703,30 @@ func TestKernelsOfACubin(t *testing.T) {
 		}
 	}
 }
+
+// TestUnfit: a program of which nothing may be kept is made all the same, each time anew.
+func TestUnfit(t *testing.T) {
+	fake(t)
+	root := privateDir(t)
+	r := rtc.Request{
+		Source:  []byte("#line 7 \"other.cu\"\nextern \"C\" __global__ void k(int *p) { *p = 1; }\n"),
+		Options: []string{"-lineinfo"},
+	}
+	for i := range 2 {
+		cache, x, done := openCached(t, root, cuda.CachedOptions{})
+		p, err := x.Compile(t.Context(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		k, err := p.Kernel(t.Context(), "k")
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.Release()
+		p.Release()
+		if diff := cmp.Diff(counted{Builds: 1, NotCacheable: 1}, countsOf(cache)); diff != "" {
+			t.Errorf("process %d (-want +got):\n%s", i, diff)
+		}
+		done()
+	}
+}

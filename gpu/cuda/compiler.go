@@ -30,7 +30,8 @@ var (
 // Build compiles a recipe, and loads what was made.
 func (c *compiler) Build(ctx context.Context, job kernstash.Job) (*Module, *store.Artifact, error) {
 	o, a, err := c.Runtime.Build(ctx, job)
-	if err != nil {
+	unfit, isUnfit := errors.AsType[*kernstash.UnfitError](err)
+	if err != nil && !isUnfit {
 		return nil, nil, err
 	}
 	m, err := c.module(ctx, o)
@@ -40,6 +41,9 @@ func (c *compiler) Build(ctx context.Context, job kernstash.Job) (*Module, *stor
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("build program: %w", err)
+	}
+	if isUnfit {
+		return m, nil, unfit // the module is right here, and not kept
 	}
 	return m, a, nil
 }

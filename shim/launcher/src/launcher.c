@@ -14,6 +14,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sys/xattr.h>
@@ -68,8 +69,7 @@ static void find_ours(void)
 	snprintf(in[0], PATH_MAX, "%s", named != NULL ? named : "");
 	if (self != NULL) {
 		snprintf(in[3], PATH_MAX, "%s", dirname(self));
-		snprintf(in[1], PATH_MAX, "%s/lib/kernstash", dirname(self));
-		snprintf(in[2], PATH_MAX, "%s/lib", self);
+		snprintf(in[1], PATH_MAX, "%s/lib/kernstash", dirname(self)), snprintf(in[2], PATH_MAX, "%s/lib", self);
 	}
 	for (int i = 0; i < 4 && *layer == 0; i++)
 		if (place(preload, in[i], "libkernstash.so.1") && place(layer, in[i], LAYER_FILE))
@@ -89,7 +89,7 @@ static void *part(int fd, size_t at, size_t size)
 static void look(const char *name)
 {
 	char *head, *linker = NULL, *names, *dir, *dirs = strdup(getenv("PATH") != NULL ? getenv("PATH") : "/bin:/usr/bin");
-	struct stat st;
+	struct stat st; struct rlimit stack; /* of which the dynamic linker needs more for what is preloaded */
 	snprintf(file, sizeof(file), "%s", name);
 	while (strchr(name, '/') == NULL && (dir = strsep(&dirs, ":")) != NULL) { /* as execvp(3) does */
 		snprintf(file, sizeof(file), "%s/%s", *dir != 0 ? dir : ".", name);
@@ -103,7 +103,7 @@ static void look(const char *name)
 	}
 	const Elf64_Ehdr *elf = (void *)head;
 	bool is_elf = head != NULL && memcmp(head, ELFMAG, SELFMAG) == 0;
-	bears = !is_elf || (head[EI_CLASS] == ELFCLASS64 && elf->e_machine == __ehdr_start.e_machine);
+	bears = getrlimit(RLIMIT_STACK, &stack) == 0 && stack.rlim_cur >= 64 << 10 && (!is_elf || (head[EI_CLASS] == ELFCLASS64 && elf->e_machine == __ehdr_start.e_machine));
 	const Elf64_Phdr *p = is_elf && bears ? part(fd, elf->e_phoff, elf->e_phnum * sizeof(*p)) : NULL;
 	const Elf64_Shdr *s = is_elf && bears ? part(fd, elf->e_shoff, elf->e_shnum * sizeof(*s)) : NULL;
 	for (int i = 0; p != NULL && i < elf->e_phnum; i++)

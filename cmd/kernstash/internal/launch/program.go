@@ -102,12 +102,12 @@ func (t Target) fits() bool {
 
 // preloads reports whether something may be preloaded into the command: the dynamic linker of a
 // program for another machine complains on standard error, and musl's refuses to start, as do
-// programs with an address sanitizer that is not the first library of all.
+// programs with an address sanitizer that is not the first library of all, and all where the stack is too small.
 func (t Target) preloads() bool {
 	sanitizer := func(library string) bool {
 		return strings.HasPrefix(library, "libasan.so") || strings.HasPrefix(library, "libclang_rt.asan")
 	}
-	return t.fits() && (t.program == nil ||
+	return hasStack() && t.fits() && (t.program == nil ||
 		!strings.Contains(filepath.Base(t.program.linker), "musl") && !slices.ContainsFunc(t.program.needed, sanitizer))
 }
 

@@ -302,3 +302,12 @@ func setID(file string) bool {
 	n, err := unix.Getxattr(file, "security.capability", nil)
 	return err == nil && n > 0
 }
+
+// leastStack is what the dynamic linker may need for what is preloaded, and the program before its main.
+const leastStack = 64 << 10
+
+// hasStack reports whether the limit of the stack leaves room for what is preloaded.
+func hasStack() bool {
+	var limit unix.Rlimit
+	return unix.Getrlimit(unix.RLIMIT_STACK, &limit) == nil && limit.Cur >= leastStack
+}

@@ -23,3 +23,5 @@ func Step([]string) (status int, ours bool) { return 0, false }
 
 // setID is told on Linux alone.
 func setID(string) bool { return false }
+
+func hasStack() bool { return true }
