@@ -71,7 +71,10 @@ func TestTimesInLineInformation(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if same := bytes.Equal(after.Answer(rtc.CUBIN).Data, before.Answer(rtc.CUBIN).Data); same == c.timed {
+				switch same := bytes.Equal(after.Answer(rtc.CUBIN).Data, before.Answer(rtc.CUBIN).Data); {
+				case same && c.timed && major >= 13:
+					t.Log("this NVRTC writes no times")
+				case same == c.timed:
 					t.Errorf("the compiler makes the same of another time: %v", same)
 				}
 				check("another second", !c.timed)
