@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
@@ -37,18 +38,21 @@ const (
 	shown    = 90 // days
 )
 
-var templates = template.Must(template.New("").Funcs(template.FuncMap{
-	"size": human.Size, "time": human.Time, "plural": human.Plural[int64], "rate": human.Rate,
-	"age":    func(t time.Time) string { return human.Age(t, time.Now()) },
-	"utc":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"name":   entries.Name,
-	"text":   func(s string) string { return human.Printable(s, false) },
-	"add":    func(a, b int) int { return a + b },
-	"link":   entryLink,
-	"place":  func(info store.Info) string { return entryLink(records.PlaceOf(info.Key)) },
-	"millis": func(ms float64) string { return human.Time(time.Duration(ms * float64(time.Millisecond))) },
-	"list":   func(all ...any) []any { return all },
-}).ParseFS(files, "pages.html"))
+// templates are parsed when they are first asked for: other commands do without.
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(template.FuncMap{
+		"size": human.Size, "time": human.Time, "plural": human.Plural[int64], "rate": human.Rate,
+		"age":    func(t time.Time) string { return human.Age(t, time.Now()) },
+		"utc":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+		"name":   entries.Name,
+		"text":   func(s string) string { return human.Printable(s, false) },
+		"add":    func(a, b int) int { return a + b },
+		"link":   entryLink,
+		"place":  func(info store.Info) string { return entryLink(records.PlaceOf(info.Key)) },
+		"millis": func(ms float64) string { return human.Time(time.Duration(ms * float64(time.Millisecond))) },
+		"list":   func(all ...any) []any { return all },
+	}).ParseFS(files, "pages.html"))
+})
 
 // page is what a template is given.
 type page struct {
@@ -96,7 +100,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request, of func(*http.Re
 func (d *data) render(p *page) ([]byte, error) {
 	p.Dir = human.Printable(d.c.Disk.Dir(), false)
 	var b bytes.Buffer
-	err := templates.ExecuteTemplate(&b, p.Name, p)
+	err := templates().ExecuteTemplate(&b, p.Name, p)
 	return b.Bytes(), err
 }
 
