@@ -11,6 +11,9 @@ import (
 func TestVersionsOfFunctions(t *testing.T) {
 	t.Parallel()
 	header, err := os.ReadFile("../../shim/nvjitlink/versions.h")
+	if _, gone := os.Stat("functions_test.go"); gone != nil {
+		t.Skip("NOT TESTED: this program runs without the sources")
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
