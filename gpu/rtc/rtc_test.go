@@ -410,6 +410,7 @@ func TestOptionsOfDeepGEMM(t *testing.T) {
 			}
 			const another = kernel + "// it uses what is precompiled\n"
 			number := "41"
+			first, cache := compiler(t, l, dir) // whose process knows what is precompiled
 			for i, c := range []struct {
 				code, number string
 				hit          bool
@@ -426,7 +427,11 @@ func TestOptionsOfDeepGEMM(t *testing.T) {
 					number = c.number
 					write(t, filepath.Join(include, "n.h"), "#define N "+number+"\n")
 				}
-				o, why := served(t, l, dir, request(c.code))
+				by, from := first, cache
+				if c.hit {
+					by, from = compiler(t, l, dir)
+				}
+				o, why := servedBy(t, by, from, request(c.code))
 				ptx, _ := o.Get(rtc.PTX)
 				if right := bytes.Contains(ptx, []byte(", "+c.number+";")); (why == "") != c.hit && (more == nil || number == "41") || !right && (why == "" || why == miss) {
 					t.Errorf("%q, %d: %q, with %s: %v\n%s", more, i, why, c.number, right, o.Log())
