@@ -151,7 +151,7 @@ type space struct {
 	At             time.Time
 	Done           bool // else there are more entries
 	Entries, Bytes int64
-	programs       []*program // the largest first
+	programs       []*program  // the largest first
 	next           []candidate // the first one first
 	err            error
 }
