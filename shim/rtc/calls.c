@@ -20,7 +20,7 @@ struct rtc_program *rtc_enter(struct rtc_caller *c, enum rtc_function f, void *p
 	return p;
 }
 
-/* Whether --restrict is among the options. NVRTC 12.4 and 13.0 then take it for given in all later compiles of the
+/* Whether --restrict is among the options. NVRTC 12.4 and 13.0 (of any version that is assumed) then take it for given in all later compiles of the
  * process: what they make without it is another process's wrong binary (gpu/rtc/lasting.go). */
 static bool restricts(int n, const char *const *options)
 {
@@ -30,13 +30,19 @@ static bool restricts(int n, const char *const *options)
 	return false;
 }
 
+/* Is called before each compile that is seen. */
+static void note_options(struct rtc_library *l, int n, const char *const *options)
+{
+	if (l != NULL && l->api->number == RTC_NVRTC && restricts(n, options))
+		atomic_store(&l->restricted, true);
+}
+
 typedef int (*compile_fn)(void *, int, const char *const *);
 
 static int real_compile(const struct rtc_program *p, unsigned n, const char *const *options)
 {
 	compile_fn compile;
-	if (restricts((int)n, options))
-		atomic_store(&p->library->restricted, true);
+	note_options(p->library, (int)n, options);
 	*(void **)&compile = p->library->real[RTC_COMPILE];
 	return compile(p->handle, (int)n, options);
 }
@@ -255,9 +261,7 @@ int rtc_compile(struct rtc_caller c, void *program, int n, const char *const *op
 	compile_fn real;
 	struct rtc_program *p = rtc_enter(&c, RTC_COMPILE, program, &real);
 	if (p == NULL) {
-		struct rtc_library *l = restricts(n, options) ? rtc_library_for(&c) : NULL;
-		if (l != NULL)
-			atomic_store(&l->restricted, true);
+		note_options(restricts(n, options) ? rtc_library_for(&c) : NULL, n, options);
 		return real == NULL ? RTC_INTERNAL_ERROR : real(program, n, options);
 	}
 	int code = compile(p, n, options);
