@@ -570,7 +570,7 @@ var mutants = []mutant{
 		"", "TestSigners",
 	},
 	{
-		7, "what is handed over is signed with whatever code it has", "agent/handle.go",
+		7, "what is handed over is signed with whatever code it has", "agent/requests.go",
 		"format.VerifyBin(bin)", "format.DecodeBin(bin)",
 		"", "TestHostileClients",
 	},
@@ -1061,7 +1061,7 @@ var mutants = []mutant{
 		"", "TestAppPack",
 	},
 	{
-		15, "what a node cache does not hand out is not counted", "agent/handle.go",
+		15, "what a node cache does not hand out is not counted", "agent/requests.go",
 		"			x.t.untrusted.Add(1) //", "			//",
 		"", "TestRevokedInTheNodeCache",
 	},

@@ -151,7 +151,10 @@ func watch(ctx context.Context, c cli.Cache, every time.Duration) error {
 	}
 	m := &model{ctx: ctx, cache: c, every: every, width: 80, height: 24}
 	m.take(first)
-	_, err = tea.NewProgram(m, tea.WithContext(ctx), tea.WithInput(c.In), tea.WithOutput(c.Stream), tea.WithoutSignalHandler()).Run()
+	p := tea.NewProgram(m, tea.WithInput(c.In), tea.WithOutput(c.Stream), tea.WithoutSignalHandler())
+	// A program that its context ends does not wait for its reader, so it is asked to quit.
+	defer context.AfterFunc(ctx, p.Quit)()
+	_, err = p.Run()
 	return cmp.Or(ctx.Err(), err)
 }
 

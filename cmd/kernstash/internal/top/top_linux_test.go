@@ -176,8 +176,10 @@ func TestWatch(t *testing.T) {
 				t.Fatal(err)
 			}
 			go func() { // what it writes at its end is read
-				for err == nil {
-					_, err = person.Read(b)
+				for {
+					if _, err := person.Read(b); err != nil {
+						return
+					}
 				}
 			}()
 			if got := <-done; errors.Is(got, context.Canceled) != interrupted || !interrupted && got != nil {
