@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"strconv"
 
-	"github.com/google/go-containerregistry/pkg/authn"
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
@@ -114,7 +113,7 @@ func Push(ctx context.Context, a *cli.App, file, reference string, trust []strin
 	}
 	p := a.Progress()
 	p.Say("pushing %s to %s", human.Size(size), ref)
-	err = remote.Write(ref, img, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	err = remote.Write(ref, img, options(ctx)...)
 	p.Done()
 	if err != nil {
 		return fmt.Errorf("push bundle: %w", err)
@@ -132,7 +131,7 @@ func Pull(ctx context.Context, a *cli.App, reference, file string, trust []strin
 	if err != nil {
 		return cli.Usagef("bundle pull: %v", err)
 	}
-	img, err := remote.Image(ref, remote.WithContext(ctx), remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	img, err := remote.Image(ref, options(ctx)...)
 	if err != nil {
 		return fmt.Errorf("pull bundle: %w", err)
 	}
