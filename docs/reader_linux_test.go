@@ -304,7 +304,7 @@ func (r *reader) python(text string) error {
 const (
 	aTime = `(?:[0-9.]+ (?:h|min|s|ms|µs|ns)(?: [0-9]+ (?:min|s))?|[0-9]+ days?)`
 	anAge = `(?:now|` + aTime + ` ago)`
-	aSize = `[0-9.]+ (?:B|KiB|MiB)`
+	aSize = `[0-9.]+ (?:B|KiB|MiB|bytes)`
 )
 
 // others are changes of a text that is a pattern already, and in which a point is thus \.
@@ -313,6 +313,7 @@ var others = []struct {
 	want string
 }{
 	{regexp.MustCompile(`Portable Computing Language ?/.*`), `Portable Computing Language\s*/.*`},
+	{regexp.MustCompile(`Portable Computing Language [0-9].*`), `Portable Computing Language [0-9].*`},
 	{regexp.MustCompile(`\bnow\b|` + quoted(aTime) + ` ago\b`), anAge},
 	{regexp.MustCompile(quoted(aTime) + `(\W|$)`), aTime + `${1}`},
 	{regexp.MustCompile(`\\\([0-9.\\]+ % of ([0-9.\\]+ [MG]iB)\\\)`), `\([0-9.]+ % of ${1}\)`},
@@ -320,6 +321,7 @@ var others = []struct {
 	{regexp.MustCompile(`\b[0-9a-f]{12}\b`), `[0-9a-f]{12}`},
 	{regexp.MustCompile(`\b[0-9a-f]{16}\b`), `[0-9a-f]{16}`},
 	{regexp.MustCompile(`SHA256:[A-Za-z0-9+/…]+`), `SHA256:[A-Za-z0-9+/]+`},
+	{regexp.MustCompile(`(?m)^[0-9]+  `), `[0-9]+  `}, // of processes
 	{regexp.MustCompile(`/home/(?:me|you|u)\b`), `/\S+`},
 	{regexp.MustCompile(`[ \t]+`), `\s+`},
 	{regexp.MustCompile(`\n…\n`), "\n…"},
