@@ -320,6 +320,7 @@ var others = []struct {
 	{regexp.MustCompile(quoted(aSize) + `\b`), aSize},
 	{regexp.MustCompile(`\b[0-9a-f]{12}\b`), `[0-9a-f]{12}`},
 	{regexp.MustCompile(`\b[0-9a-f]{16}\b`), `[0-9a-f]{16}`},
+	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), `[0-9a-f]{64}`},
 	{regexp.MustCompile(`SHA256:[A-Za-z0-9+/…]+`), `SHA256:[A-Za-z0-9+/]+`},
 	{regexp.MustCompile(`(?m)^[0-9]+  `), `[0-9]+  `}, // of processes
 	{regexp.MustCompile(`/home/(?:me|you|u)\b`), `/\S+`},
