@@ -66,48 +66,6 @@ func installed(t *testing.T) string {
 	return prefix
 }
 
-// The commands of the document print what it says, with the library installed in a
-// place of its own, which pkg-config finds.
-func TestDocumentSessions(t *testing.T) {
-	t.Parallel()
-	prefix := installed(t)
-	sessions := document(t, "console")
-	if len(sessions) < 2 {
-		t.Fatal("no sessions")
-	}
-	root := cbuild.Library(t).Root
-	for i, session := range sessions {
-		t.Run(fmt.Sprint(i), func(t *testing.T) {
-			t.Parallel()
-			dir := t.TempDir()
-			if err := os.Symlink(filepath.Join(root, "examples"), filepath.Join(dir, "examples")); err != nil {
-				t.Fatal(err)
-			}
-			env := append(os.Environ(), "PKG_CONFIG_PATH="+filepath.Join(prefix, "lib", "pkgconfig"),
-				"LD_LIBRARY_PATH="+filepath.Join(prefix, "lib"), "KERNSTASH_DIR="+filepath.Join(dir, "root"))
-			var got strings.Builder
-			for line := range strings.Lines(session) {
-				command, ok := strings.CutPrefix(line, "$ ")
-				if !ok {
-					continue
-				}
-				got.WriteString(line)
-				cmd := exec.Command("sh", "-c", command)
-				cmd.Dir = dir
-				cmd.Env = append(env, "POCL_CACHE_DIR="+t.TempDir())
-				out, err := cmd.CombinedOutput()
-				if err != nil {
-					t.Fatalf("%s%v\n%s", line, err, out)
-				}
-				got.Write(out)
-			}
-			if diff := cmp.Diff(session, got.String()); diff != "" {
-				t.Errorf("session (-document +run):\n%s", diff)
-			}
-		})
-	}
-}
-
 // The document shows what differs between the two forms of the example.
 func TestDocumentDiff(t *testing.T) {
 	t.Parallel()

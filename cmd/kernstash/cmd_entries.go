@@ -90,8 +90,8 @@ func duCommand(a *cli.App) *cobra.Command {
 		Use:   "du",
 		Short: "Say what each application, device or driver takes, and what that saved",
 		Long: `Add up the entries of each application, or with --by device or driver of each of those,
-the largest first: how long their files are, how many there are, and the time that they
-saved. An entry that several applications used counts for each of them, and once in the last line;
+the largest first: how long their files are, how many there are, the time that it took to
+build them, as it takes again after an update of the driver, and the time that they saved. An entry that several applications used counts for each of them, and once in the last line;
 "unknown" are entries that nobody used since there are records.
 
 ` + filterHelp +

@@ -52,6 +52,25 @@ func TestAgentOfManifest(t *testing.T) {
 	}
 }
 
+// TestAgentOfDocument reads the agent's configuration that docs/COMMAND.md shows.
+func TestAgentOfDocument(t *testing.T) {
+	t.Parallel()
+	b, err := os.ReadFile("../../docs/COMMAND.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, config, _ := strings.Cut(string(b), "agent.json`, listens")
+	_, config, _ = strings.Cut(config, "```json\n")
+	config, _, _ = strings.Cut(config, "```\n")
+	c, err := agent.ParseConfig(strings.NewReader(config))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, config)
+	}
+	if len(c.Tenants) != 2 || c.Tenants[0].Name != "training" || !c.Tenants[0].Write || c.Tenants[1].Name != "everybody" || c.Tenants[1].Write {
+		t.Errorf("%+v", c)
+	}
+}
+
 // TestFleetDocument looks at docs/FLEET.md: its commands and their flags exist, as do the counters
 // that it names and the files that it leads to.
 func TestFleetDocument(t *testing.T) {

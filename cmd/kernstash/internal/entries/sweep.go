@@ -81,11 +81,13 @@ func writeLeftovers(a *cli.App, r disk.Report) {
 		{r.Manifests, "lists of header files " + removed},
 		{r.Jobs, "jobs for a worker " + removed},
 		{r.Temporary, "temporary files of writers that are gone " + removed},
-		{r.EmptyDirs, "empty directories " + removed},
 	} {
 		if l.n > 0 {
 			a.Printf("%d %s\n", l.n, l.what)
 		}
+	}
+	if r.EmptyDirs > 0 {
+		a.Printf("%s %s\n", human.Plural(r.EmptyDirs, "empty directory"), removed)
 	}
 }
 

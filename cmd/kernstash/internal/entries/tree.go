@@ -18,12 +18,14 @@ type sums struct {
 	Name    string  `json:"name"` // "": nobody knows
 	Entries int64   `json:"entries"`
 	Size    int64   `json:"size"`
+	CostMS  float64 `json:"cost_ms"`
 	SavedMS float64 `json:"saved_ms"`
 }
 
-func (s *sums) add(size int64, savedMS float64) {
+func (s *sums) add(size int64, costMS, savedMS float64) {
 	s.Entries++
 	s.Size += size
+	s.CostMS += costMS
 	s.SavedMS += savedMS
 }
 
@@ -78,8 +80,8 @@ func (w *entryWriter) tree(ctx context.Context) error {
 		r := w.report(info)
 		_, saved := w.wanted.use(w.of(info))
 		r.SavedMS = human.Millis(saved)
-		device.add(info.Size, r.SavedMS)
-		driver.add(info.Size, r.SavedMS)
+		device.add(info.Size, r.CostMS, r.SavedMS)
+		driver.add(info.Size, r.CostMS, r.SavedMS)
 		driver.keep(r)
 	})
 	if err != nil {

@@ -33,30 +33,30 @@ func Usage(ctx context.Context, c cli.Cache, by string, f Filter) error {
 	defer w.closeBook()
 	parts := make(map[string]*sums)
 	r := UsageReport{By: by, All: sums{Name: "all"}}
-	add := func(name string, size int64, saved time.Duration) {
+	add := func(name string, info store.Info, saved time.Duration) {
 		if parts[name] == nil {
 			parts[name] = &sums{Name: name}
 		}
-		parts[name].add(size, human.Millis(saved))
+		parts[name].add(info.Size, human.Millis(info.Cost), human.Millis(saved))
 	}
 	err = w.each(ctx, func(info store.Info) {
 		e := w.of(info)
 		_, saved := w.wanted.use(e)
-		r.All.add(info.Size, human.Millis(saved))
+		r.All.add(info.Size, human.Millis(info.Cost), human.Millis(saved))
 		device, driver := names(info.Device)
 		switch {
 		case by == "device":
-			add(device, info.Size, saved)
+			add(device, info, saved)
 		case by == "driver" && device != "":
-			add(info.Device.Platform+" "+driver, info.Size, saved)
+			add(info.Device.Platform+" "+driver, info, saved)
 		case by == "app" && e != nil && len(e.Apps) > 0:
 			for app, u := range e.Apps {
 				if w.wanted.app == nil || w.wanted.app(app) {
-					add(app, info.Size, u.SavedTime())
+					add(app, info, u.SavedTime())
 				}
 			}
 		default:
-			add("", info.Size, saved)
+			add("", info, saved)
 		}
 	})
 	if err != nil {
@@ -67,10 +67,10 @@ func Usage(ctx context.Context, c cli.Cache, by string, f Filter) error {
 	})
 	return c.Report(r, true, func() {
 		row := func(s *sums, name string) {
-			w.line(fmt.Sprintf("%9s  %8d  %9s  %s", human.Size(s.Size), s.Entries, timeMS(s.SavedMS), name))
+			w.line(fmt.Sprintf("%9s  %8d  %9s  %9s  %s", human.Size(s.Size), s.Entries, timeMS(s.CostMS), timeMS(s.SavedMS), name))
 		}
 		if len(parts) > 0 {
-			c.Printf("%9s  %8s  %9s  %s\n", "SIZE", "ENTRIES", "SAVED", strings.ToUpper(by))
+			c.Printf("%9s  %8s  %9s  %9s  %s\n", "SIZE", "ENTRIES", "COST", "SAVED", strings.ToUpper(by))
 		}
 		for _, s := range r.Parts {
 			row(s, unknown(s.Name))
