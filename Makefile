@@ -144,8 +144,9 @@ bench: ## what the cache costs, as ratios in one run, beside other caches; ≤ 3
 
 APPS ?=
 APPFLAGS ?= -write ../docs
-applications: build lib ## unchanged applications: the same output, and a warm second start; ≤ 25 minutes
+applications: build lib ## unchanged applications: the same output, and a warm second start; writes the table and plot; ≤ 25 minutes
 	cd test && $(GO) run ./applications -bin ../$(BIN) $(APPFLAGS) $(APPS)
+	cd bench && $(GO) run ./applications ../docs
 
 replay: ## what each eviction policy saves, on recorded and made-up traces of requests
 	cd bench && $(GO) run ./replay
