@@ -67,7 +67,7 @@ test: drivers-test ## what must hold here
 check: lint modules cross ## formatting, vet, staticcheck, the modules of bench and test, what must build elsewhere
 
 modules: s3server
-	cd test && $(GO) vet ./... && $(GO) test ./fleetsim
+	cd test && $(GO) vet ./... && $(GO) test ./fleetsim ./applications
 	cd test/s3server && $(GO) vet ./...
 	cd test/manifests && $(GO) vet ./... && $(GO) test ./...
 	cd bench && $(GO) vet ./... && $(GO) test ./... && $(GO) run . -rounds 1 -starts=false >/dev/null
