@@ -12,34 +12,66 @@ import (
 	"github.com/kernstash/kernstash/internal/settings"
 )
 
-// TestCommandDocument: docs/COMMAND.md names every command, and every setting
-// with its default.
+// TestCommandDocument: docs/COMMAND.md names every command.
 func TestCommandDocument(t *testing.T) {
 	t.Parallel()
-	b, err := os.ReadFile(filepath.Join("..", "..", "docs", "COMMAND.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	document := string(b)
+	document := readDocument(t, "COMMAND.md")
 	for _, cmd := range rootCommand(&cli.App{}).Commands() {
 		if !cmd.Hidden && !strings.Contains(document, "`"+cmd.Name()) {
 			t.Errorf("command %s is not in the document", cmd.Name())
 		}
 	}
+}
+
+// TestSettingsDocument: the table of docs/SETTINGS.md has every setting once, in the order of `kernstash config`,
+// with its variable, its default, and an example that is accepted and is not the default.
+func TestSettingsDocument(t *testing.T) {
+	t.Parallel()
 	s, err := settings.Load(settings.Inputs{Environ: []string{}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, item := range s.All() {
-		row := "| `" + item.Variable + "` | `" + item.Name + "` | "
-		if !strings.Contains(document, row) {
-			t.Errorf("setting %s is not in the document", item.Name)
-		}
-		isPath := item.Name == "dir" || item.Name == "trust" // written otherwise, and for each system
-		if !isPath && item.Default != "" && !strings.Contains(document, row+item.Default+" |") {
-			t.Errorf("setting %s has another default than %s in the document", item.Name, item.Default)
+	_, table, _ := strings.Cut(readDocument(t, "SETTINGS.md"), "\n## All settings\n")
+	table, _, _ = strings.Cut(table, "\n## ")
+	var rows [][]string
+	for line := range strings.Lines(table) {
+		if strings.HasPrefix(line, "| `KERNSTASH_") {
+			rows = append(rows, strings.Split(strings.Trim(line, "| \n"), " | "))
 		}
 	}
+	items := s.All()
+	if len(rows) != len(items) {
+		t.Fatalf("the document has %d settings, the program %d", len(rows), len(items))
+	}
+	for i, item := range items {
+		row := rows[i]
+		if len(row) != 6 || row[0] != "`"+item.Variable+"`" || row[1] != "`"+item.Name+"`" {
+			t.Errorf("the row of %s is %q", item.Name, row)
+			continue
+		}
+		isPath := item.Name == "dir" || item.Name == "trust" // written otherwise, and for each system
+		if !isPath && item.Default != "" && row[2] != item.Default {
+			t.Errorf("setting %s has another default than %s in the document: %s", item.Name, item.Default, row[2])
+		}
+		example := strings.Trim(row[5], "`")
+		with, err := settings.Load(settings.Inputs{Environ: []string{item.Variable + "=" + example}})
+		if err != nil || len(with.Warnings) > 0 {
+			t.Errorf("the example of %s: %v, %v", item.Name, err, with.Warnings)
+			continue
+		}
+		if now := with.All()[i]; now.Value == item.Value {
+			t.Errorf("the example of %s, %s, changes nothing", item.Name, example)
+		}
+	}
+}
+
+func readDocument(t *testing.T, name string) string {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "..", "docs", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
 }
 
 // TestHelpSaysWhatItEndsWith: every command's help has examples, and says what
