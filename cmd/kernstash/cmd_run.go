@@ -91,21 +91,22 @@ EXIT STATUS
 
 func enableCommand(a *cli.App) *cobra.Command {
 	var o launch.Options
-	var program string
+	var apps []string
 	var system bool
 	cmd := &cobra.Command{
-		Use:   "enable",
-		Short: "Switch the cache on for a user's whole session, or for one application",
+		Use:   "enable [--system | --app NAME...]",
+		Short: "Switch the cache on for a user's whole session, or for applications",
 		Long: `Have every program of the user's session use the cache, from the next login: the
 variables go into $XDG_CONFIG_HOME/environment.d/50-kernstash.conf, which systemd
 reads for the session and the user's services. With --system they go into
 ` + session.SystemFile + `, for the sessions of all users; that needs root.
 
-With --app NAME it is one application: a script ~/.local/bin/NAME starts the
-program of that name under 'kernstash run --quiet'. The directory has to come first
-in PATH. What starts the program by its full path, as some .desktop files do, is
-not reached. An application that 'kernstash disable --app' has switched off in a
-session with the cache is switched on again.
+With --app NAME... it is one application, or several: for each a script
+~/.local/bin/NAME starts the program of that name under 'kernstash run --quiet'. The
+directory has to come first in PATH. What starts the program by its full path, as some
+.desktop files do, is not reached. An application that 'kernstash disable --app' has
+switched off in a session with the cache is switched on again. Where one of several
+names fails none is switched on.
 
 For the session that is ` + runtimes.Layered() + `, through its loader (` + runtimes.Layers().Variable + `): other
 runtimes have none with layers, and nothing is to be preloaded into every program.
@@ -118,13 +119,12 @@ Enabling again brings what was written up to date. Files that are not of
 		Example: `  kernstash enable
   kernstash enable --read-only --dir /srv/kernels
   kernstash enable --app darktable
+  kernstash enable --app darktable hashcat
   sudo kernstash enable --system`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch app := cmd.Flags().Changed("app"); {
-			case app && system:
-				return cli.Usagef("--app and --system: want one of them")
-			case app:
-				return session.EnableApp(a, &o, program)
+		Args: namesWithApp(&system),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("app") {
+				return session.EnableApps(a, &o, append(apps, args...))
 			}
 			path, err := sessionFile(system)
 			if err != nil {
@@ -133,15 +133,30 @@ Enabling again brings what was written up to date. Files that are not of
 			return session.Enable(a, &o, path)
 		},
 	}
-	switchFlags(cmd, &program, &system)
+	switchFlags(cmd, &apps, &system)
 	o.BindSettings(cmd.Flags())
 	return cmd
 }
 
 // switchFlags are the flags that say what is switched on or off.
-func switchFlags(cmd *cobra.Command, program *string, system *bool) {
-	cmd.Flags().StringVar(program, "app", "", "one application, by the name of its program")
+func switchFlags(cmd *cobra.Command, apps *[]string, system *bool) {
+	cmd.Flags().StringArrayVar(apps, "app", nil, "an application, by the name of its program; more names may follow")
 	cmd.Flags().BoolVar(system, "system", false, "the sessions of all users")
+}
+
+// namesWithApp accepts arguments, which are names of more applications, with --app alone.
+func namesWithApp(system *bool) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch app := cmd.Flags().Changed("app"); {
+		case app && *system:
+			return cli.Usagef("--app and --system: want one of them")
+		case !app:
+			if len(args) > 0 {
+				return cli.Usagef("%s: takes no argument without --app: %s", cmd.Name(), args[0])
+			}
+		}
+		return nil
+	}
 }
 
 func sessionFile(system bool) (string, error) {
@@ -152,28 +167,27 @@ func sessionFile(system bool) (string, error) {
 }
 
 func disableCommand(a *cli.App) *cobra.Command {
-	var program string
+	var apps []string
 	var system bool
 	cmd := &cobra.Command{
-		Use:   "disable",
-		Short: "Undo what 'kernstash enable' did, or switch the cache off for one application",
+		Use:   "disable [--system | --app NAME...]",
+		Short: "Undo what 'kernstash enable' did, or switch the cache off for applications",
 		Long: `Remove what 'kernstash enable' wrote, with the directories that it made and that
 are empty. What is in the cache stays. --system removes the file for all users.
 
-With --app NAME it is the script of one application. Where the cache is on for the
-whole session the application has none from its next start: the setting apps-off
-names it, as 'kernstash ls' does (a script or module, where an interpreter runs it).
-'kernstash enable --app NAME' takes it out again.` +
+With --app NAME... it is the script of each of these applications. Where the cache is
+on for the whole session they have none from their next start: the setting apps-off
+names them, as 'kernstash ls' does (a script or module, where an interpreter runs it).
+'kernstash enable --app NAME' takes one out again. Where one of several names fails
+all stays as it was.` +
 			exits("it is switched off", "it could not be removed, or is not of 'kernstash enable'"),
 		Example: `  kernstash disable
-  kernstash disable --app darktable
+  kernstash disable --app darktable hashcat
   sudo kernstash disable --system`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch app := cmd.Flags().Changed("app"); {
-			case app && system:
-				return cli.Usagef("--app and --system: want one of them")
-			case app:
-				return session.DisableApp(a, program)
+		Args: namesWithApp(&system),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if cmd.Flags().Changed("app") {
+				return session.DisableApps(a, append(apps, args...))
 			}
 			path, err := sessionFile(system)
 			if err != nil {
@@ -182,7 +196,7 @@ names it, as 'kernstash ls' does (a script or module, where an interpreter runs 
 			return session.Disable(a, path)
 		},
 	}
-	switchFlags(cmd, &program, &system)
+	switchFlags(cmd, &apps, &system)
 	return cmd
 }
 

@@ -83,31 +83,47 @@ func Set(a *cli.App, name, value string) error {
 		return cli.Usagef("config set %s: the value is not UTF-8", item.Name)
 	}
 	check := func(path string) error { return accepted(path, item, value) }
-	file, was, err := change(a, item.Name, &value, check)
+	file, was, err := change(a, item.Name, func(string) *string { return &value }, check)
 	if err != nil {
 		return err
 	}
 	return tell(a, changed{File: file, Setting: item.Name, Value: &value, Was: was})
 }
 
-// SwitchApp adds an application to those that have no cache, or takes it out of them. It returns the settings file, and
-// whether that was changed.
-func SwitchApp(a *cli.App, app string, off bool) (file string, done bool, err error) {
-	const name = "apps-off"
-	s, _ := settings.Load(settings.Inputs{Environ: append(home(), "XDG_CONFIG_HOME="+os.Getenv("XDG_CONFIG_HOME")), ConfigFile: a.Config, Lenient: true})
-	if slices.Contains(s.AppsOff, app) == off {
-		return s.File, false, nil
+// AppsOff returns the applications that the settings file gives no cache.
+func AppsOff(a *cli.App) []string {
+	return appsOff(cmp.Or(a.Config, settings.UserFile()))
+}
+
+func appsOff(path string) []string {
+	s, _ := settings.Load(settings.Inputs{Environ: home(), ConfigFile: path, Lenient: true})
+	return s.AppsOff
+}
+
+// SwitchApps adds applications to those that have no cache, or takes them out of them. It returns the settings file, and
+// those that it has added or taken out.
+func SwitchApps(a *cli.App, apps []string, off bool) (file string, done []string, err error) {
+	differ := func(now []string) []string {
+		return slices.DeleteFunc(slices.Clone(apps), func(app string) bool { return slices.Contains(now, app) == off })
 	}
-	apps := slices.DeleteFunc(s.AppsOff, func(name string) bool { return name == app })
-	if off {
-		apps = append(apps, app)
+	if done = differ(AppsOff(a)); len(done) == 0 {
+		return cmp.Or(a.Config, settings.UserFile()), nil, nil
 	}
-	var value *string
-	if text := strings.Join(apps, ","); text != "" {
-		value = &text
-	}
-	file, _, err = change(a, name, value, func(string) error { return nil })
-	return file, true, err
+	file, _, err = change(a, "apps-off", func(path string) *string {
+		now := appsOff(path)
+		done = differ(now)
+		if off {
+			now = append(now, done...)
+		} else {
+			now = slices.DeleteFunc(now, func(app string) bool { return slices.Contains(done, app) })
+		}
+		if len(now) == 0 {
+			return nil
+		}
+		text := strings.Join(now, ",")
+		return &text
+	}, nil)
+	return file, done, err
 }
 
 // Unset takes a setting out of the settings file. A name that is no setting goes if it is there.
@@ -115,7 +131,7 @@ func Unset(a *cli.App, name string) error {
 	s, _ := settings.Load(settings.Inputs{Lenient: true})
 	item, unknown := find(s, name)
 	name = cmp.Or(item.Name, name)
-	file, was, err := change(a, name, nil, func(string) error { return nil })
+	file, was, err := change(a, name, func(string) *string { return nil }, nil)
 	switch {
 	case err != nil:
 		return err
@@ -147,9 +163,9 @@ func accepted(path string, item settings.Item, value string) error {
 // home returns the environment that a settings file is read with, without settings.
 func home() []string { return []string{"HOME=" + os.Getenv("HOME")} }
 
-// change edits the settings file, as a whole or not at all. check is called with the path of the new
-// file before that takes the place of the old one.
-func change(a *cli.App, name string, value *string, check func(path string) error) (file string, was bool, err error) {
+// change edits the settings file, as a whole or not at all, while nobody else does. value returns, by the file's path, the value that
+// the setting gets, or nil: none. check is called with the path of the new file before that takes the place of the old one.
+func change(a *cli.App, name string, value func(path string) *string, check func(path string) error) (file string, was bool, err error) {
 	if file = cmp.Or(a.Config, settings.UserFile()); file == "" {
 		return "", false, errors.New("there is no settings file: set HOME or XDG_CONFIG_HOME, or give --config")
 	}
@@ -163,15 +179,24 @@ func change(a *cli.App, name string, value *string, check func(path string) erro
 	if real, err := filepath.EvalSymlinks(file); err == nil {
 		target = real // a link stays one
 	}
+	if _, err := os.Lstat(target); errors.Is(err, fs.ErrNotExist) && value(target) == nil {
+		return file, false, nil // and no directory is made
+	}
+	unlock, err := exclude(target)
+	if err != nil {
+		return "", false, fail(err)
+	}
+	defer unlock()
 	text, mode, err := read(target)
 	if err != nil {
 		return "", false, fail(err)
 	}
-	edited, was, err := settings.Edit(text, name, value)
+	v := value(target)
+	edited, was, err := settings.Edit(text, name, v)
 	if err != nil {
 		return "", false, fail(err)
 	}
-	if value == nil && !was {
+	if v == nil && !was {
 		return file, false, nil
 	}
 	if err := replace(target, edited, mode, check); err != nil {
@@ -206,11 +231,7 @@ func read(path string) ([]byte, os.FileMode, error) {
 
 // replace writes a file beside another one, and renames it to that if check has nothing against it.
 func replace(path string, b []byte, mode os.FileMode, check func(path string) error) error {
-	dir := filepath.Dir(path)
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	tmp, err := os.CreateTemp(dir, ".config-*.json")
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".config-*.json")
 	if err != nil {
 		return err
 	}
@@ -219,8 +240,10 @@ func replace(path string, b []byte, mode os.FileMode, check func(path string) er
 	if err := errors.Join(err, tmp.Chmod(mode), tmp.Sync(), tmp.Close()); err != nil {
 		return err
 	}
-	if err := check(tmp.Name()); err != nil {
-		return err
+	if check != nil {
+		if err := check(tmp.Name()); err != nil {
+			return err
+		}
 	}
 	return os.Rename(tmp.Name(), path)
 }

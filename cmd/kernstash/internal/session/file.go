@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -51,13 +52,17 @@ func (f OwnFile) Read() (made []string, found bool, err error) {
 }
 
 // write writes the file as a whole, with its mark behind what stands before.
-func (f OwnFile) write(before, text string, mode os.FileMode) error {
+func (f OwnFile) write(before, text string, mode os.FileMode) (err error) {
 	made, _, err := f.Read()
 	if err != nil {
 		return err
 	}
-	dir := filepath.Dir(string(f))
-	fresh, err := makeDirs(dir)
+	fresh, err := makeDirs(filepath.Dir(string(f)))
+	defer func() {
+		if err != nil {
+			f.removeDirs(fresh)
+		}
+	}()
 	if err != nil {
 		return err
 	}
@@ -67,12 +72,17 @@ func (f OwnFile) write(before, text string, mode os.FileMode) error {
 		b.WriteString(madeMark + d + "\n")
 	}
 	b.WriteString(text)
-	tmp, err := os.CreateTemp(dir, ".kernstash-*")
+	return f.replace([]byte(b.String()), mode)
+}
+
+// replace writes the file as a whole, in a directory that is there.
+func (f OwnFile) replace(b []byte, mode os.FileMode) error {
+	tmp, err := os.CreateTemp(filepath.Dir(string(f)), ".kernstash-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(tmp.Name()) // gone, if all went well
-	_, err = tmp.WriteString(b.String())
+	_, err = tmp.Write(b)
 	err = errors.Join(err, tmp.Chmod(mode), tmp.Close())
 	if err == nil {
 		err = os.Rename(tmp.Name(), string(f))
@@ -100,11 +110,44 @@ func (f OwnFile) remove() (bool, error) {
 	if err := os.Remove(string(f)); err != nil {
 		return false, err
 	}
-	for i := len(made) - 1; i >= 0; i-- {
+	f.removeDirs(made)
+	return true, nil
+}
+
+// removeDirs removes directories that were made for the file, as far as they are empty.
+func (f OwnFile) removeDirs(made []string) {
+	for _, dir := range slices.Backward(made) {
 		// Only above the file, whatever the text says; it is empty, or it stays.
-		if strings.HasPrefix(string(f), made[i]+string(filepath.Separator)) {
-			_ = os.Remove(made[i])
+		if strings.HasPrefix(string(f), dir+string(filepath.Separator)) {
+			_ = os.Remove(dir)
 		}
 	}
-	return true, nil
+}
+
+// saved returns what makes the file as it is now, once that was changed: there, or not there.
+func (f OwnFile) saved() (restore func() error, err error) {
+	_, found, err := f.Read()
+	if err != nil {
+		return nil, err
+	}
+	if !found {
+		return func() error {
+			_, err := f.remove()
+			return err
+		}, nil
+	}
+	b, err := os.ReadFile(string(f))
+	if err != nil {
+		return nil, err
+	}
+	info, err := os.Stat(string(f))
+	if err != nil {
+		return nil, err
+	}
+	return func() error {
+		if err := os.MkdirAll(filepath.Dir(string(f)), 0o755); err != nil {
+			return err
+		}
+		return f.replace(b, info.Mode().Perm())
+	}, nil
 }
