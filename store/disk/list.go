@@ -214,6 +214,15 @@ func leafNames(path string) (names rootdir.LeafNames) {
 }
 
 func (l *lister) at(r *rootdir.Root, p records.Place) (infos []store.Info) {
+	_ = itemsAt(r, p, func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) error {
+		infos = append(infos, l.info(leaf, names, it))
+		return nil
+	})
+	return infos
+}
+
+// itemsAt calls f with each entry at a place, until it fails.
+func itemsAt(r *rootdir.Root, p records.Place, f func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) error) error {
 	names := leafNames(p.Path())
 	leaf, err := r.Dir.OpenDir(names.Path())
 	if err != nil {
@@ -223,9 +232,12 @@ func (l *lister) at(r *rootdir.Root, p records.Place) (infos []store.Info) {
 	numbers, _, _ := rootdir.Numbers(leaf)
 	for _, n := range numbers {
 		it := rootdir.Item{N: n, Bin: rootdir.Stat(leaf, rootdir.BinName(n)), Src: rootdir.Stat(leaf, rootdir.SrcName(n))}
-		if it.Bin != nil {
-			infos = append(infos, l.info(leaf, names, &it))
+		if it.Bin == nil {
+			continue
+		}
+		if err := f(leaf, names, &it); err != nil {
+			return err
 		}
 	}
-	return infos
+	return nil
 }

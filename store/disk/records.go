@@ -171,6 +171,33 @@ func (s *Store) TakeRecords(ctx context.Context, f func(name string, b []byte) e
 	return nil
 }
 
+// LookRecords calls f with each file of records, the oldest first, until it returns false. The last one is still written, and has no
+// name yet.
+func (s *Store) LookRecords(ctx context.Context, f func(name string, b []byte) bool) error {
+	err := s.at.Look(ctx, func(r *rootdir.Root) error {
+		d, err := r.Dir.OpenDir(rootdir.MetaDir + "/" + recordsDir)
+		if err != nil {
+			return err
+		}
+		defer d.Close()
+		names, err := closedRecords(d)
+		for _, name := range append(names, recordsCurrent+recordsSuffix) {
+			b, _, err := s.at.ReadFile(d, name, 4*recordsMost, nil)
+			if err != nil {
+				continue
+			}
+			if !f(strings.TrimPrefix(name, recordsCurrent+recordsSuffix), b) {
+				break
+			}
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("look at records: %w", err)
+	}
+	return nil
+}
+
 // HasRecords reports whether there are records that nobody has taken.
 func (s *Store) HasRecords() (any bool) {
 	err := s.at.Look(context.Background(), func(r *rootdir.Root) error {

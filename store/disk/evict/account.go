@@ -45,6 +45,28 @@ func (s *slot) known() bool { return s.counted > 0 && s.bytes >= 0 && s.entries 
 // Ledger is what the account says.
 type Ledger [slots]slot
 
+// Mark is what the account says of a shard, for who asks later what was added since.
+type Mark struct{ Bytes, Churn, Counted int64 }
+
+// Mark returns the mark of a shard.
+func (l *Ledger) Mark(shard int) Mark {
+	s := &l[shard]
+	return Mark{s.bytes, s.churn, s.counted}
+}
+
+// Added returns how many bytes were added since before: exactly so many, or at most, if the shard was counted
+// meanwhile, which may have corrected its bytes.
+func (m Mark) Added(before Mark) int64 {
+	churn := m.Churn - before.Churn
+	switch {
+	case churn < 0: // it is another account
+		return math.MaxInt64
+	case m.Counted != before.Counted:
+		return max(churn, m.Bytes-before.Bytes)
+	}
+	return (churn + m.Bytes - before.Bytes) / 2
+}
+
 // Account is the account of a root. Nothing is opened before it is needed.
 type Account struct{ file *tally.File }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ianlancetaylor/demangle"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/catalog"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/ledger"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
@@ -132,7 +133,7 @@ func List(ctx context.Context, c cli.Cache, o ListOptions) error {
 	if o.Tree {
 		o.Sort = unordered // it has an order of its own
 	}
-	w, err := newWriter(ctx, c, o, o.Long || o.Tree || c.JSON || o.Sort == "" || o.recorded())
+	w, err := newWriter(ctx, c, o, o.Long || o.Tree || c.JSON || o.Sort == "" || o.Sort == string(ledger.Used) || o.recorded())
 	if err != nil {
 		return err
 	}
@@ -190,6 +191,7 @@ type entryWriter struct {
 	o       ListOptions
 	wanted  *matcher
 	book    *ledger.Ledger    // nil: it cannot be read
+	catalog *catalog.Catalog  // nil: all entries are read
 	pins    map[string]string // where they are shown
 	absent  []records.Place
 	now     time.Time
@@ -212,6 +214,9 @@ func newWriter(ctx context.Context, c cli.Cache, o ListOptions, records bool) (*
 		if w.pins, err = c.Disk.Pins(ctx); err != nil {
 			return nil, err
 		}
+	}
+	if err := w.openCatalog(ctx); err != nil { // which has the records to itself for a moment
+		return nil, err
 	}
 	if records {
 		if err := w.openBook(ctx); err != nil {

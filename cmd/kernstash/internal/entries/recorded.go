@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"iter"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/catalog"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/ledger"
+	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/store"
@@ -45,8 +47,27 @@ func (w *entryWriter) openBook(ctx context.Context) (err error) {
 	})
 }
 
+// catalogOrders are the orders that the catalog of a large cache has.
+var catalogOrders = map[string]catalog.Order{"size": catalog.Size, "cost": catalog.Cost, "used": catalog.Used, "age": catalog.Age}
+
+// openCatalog opens the catalog where it says what comes next. For what comes behind the recorded entries it is not made.
+func (w *entryWriter) openCatalog(ctx context.Context) (err error) {
+	_, has := catalogOrders[w.o.Sort]
+	if w.o.App != "" || !has && !w.o.recorded() && w.o.Sort != "" {
+		return nil
+	}
+	if w.catalog, err = catalog.Open(ctx, w.Cache, has); err != nil && ctx.Err() == nil {
+		fmt.Fprintf(w.Err, "kernstash: %s\n", human.Printable(err.Error(), false)) // all entries are read then
+		err = nil
+	}
+	return err
+}
+
 // closeBook gives the records back, with what they need not have listed.
 func (w *entryWriter) closeBook() {
+	if w.catalog != nil {
+		w.catalog.Close()
+	}
 	if w.book == nil {
 		return
 	}
@@ -68,6 +89,8 @@ func (w *entryWriter) entries(ctx context.Context) iter.Seq2[store.Info, error] 
 		})
 	case w.byRecords:
 		all = w.recordedFirst(ctx, o)
+	case w.catalog != nil && w.o.Sort != "":
+		all = w.catalog.List(ctx, catalogOrders[w.o.Sort], w.book)
 	}
 	return func(yield func(store.Info, error) bool) {
 		for info, err := range all {
@@ -110,7 +133,11 @@ func (w *entryWriter) recordedFirst(ctx context.Context, o ledger.Order) iter.Se
 				return
 			}
 		}
-		for info, err := range w.Disk.List(ctx) {
+		rest := w.Disk.List(ctx)
+		if w.catalog != nil {
+			rest = w.catalog.List(ctx, catalog.Unrecorded, w.book)
+		}
+		for info, err := range rest {
 			if err == nil && !info.Key.IsZero() {
 				if e := w.of(info); e != nil && e.Gone == 0 {
 					continue
@@ -129,7 +156,7 @@ func (w *entryWriter) of(info store.Info) *ledger.Entry { return known(w.book, i
 // order returns the order in which all entries have to be sorted; nil: they come in order.
 func (w *entryWriter) order() func(store.Info) (int64, string) {
 	switch sort := ledger.Order(w.o.Sort); {
-	case w.o.App == "" && w.byRecords:
+	case w.o.App == "" && (w.byRecords || w.catalog != nil):
 		return nil
 	case sort == ledger.Saved || sort == "" && hasWildcards(w.o.App):
 		return func(info store.Info) (int64, string) { _, saved := w.wanted.use(w.of(info)); return -int64(saved), "" }

@@ -2,6 +2,7 @@ package ledger
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
@@ -127,28 +128,43 @@ func get(tx *bolt.Tx, id []byte) (*Entry, error) {
 	return e, nil
 }
 
-// index adds an entry to all orders, or removes it from them.
-func index(tx *bolt.Tx, e *Entry, add bool) error {
-	do := func(bucket, key []byte) error {
-		if add {
-			return tx.Bucket(bucket).Put(key, nil)
-		}
-		return tx.Bucket(bucket).Delete(key)
+// orderedAs is an entry's place in an order.
+type orderedAs struct{ bucket, key string }
+
+// ordered returns an entry's places in all orders; nil has none.
+func (e *Entry) ordered() map[orderedAs]bool {
+	if e == nil {
+		return nil
 	}
+	all := make(map[orderedAs]bool)
+	add := func(bucket, key []byte) { all[orderedAs{string(bucket), string(key)}] = true }
 	if e.Gone != 0 {
-		if err := do(bucketAbsent, e.absentKey()); err != nil {
-			return err
-		}
+		add(bucketAbsent, e.absentKey())
 	} else {
 		for _, o := range orders {
-			if err := do(o.bucket(), e.orderKey(o)); err != nil {
+			add(o.bucket(), e.orderKey(o))
+		}
+	}
+	for app := range e.Apps {
+		add(bucketApps, e.appKey(app))
+	}
+	return all
+}
+
+// reorder moves an entry to its places in all orders. What stays where it is is not written.
+func reorder(tx *bolt.Tx, before, after map[orderedAs]bool) error {
+	for at := range before {
+		if !after[at] {
+			if err := tx.Bucket([]byte(at.bucket)).Delete([]byte(at.key)); err != nil {
 				return err
 			}
 		}
 	}
-	for app := range e.Apps {
-		if err := do(bucketApps, e.appKey(app)); err != nil {
-			return err
+	for at := range after {
+		if !before[at] {
+			if err := tx.Bucket([]byte(at.bucket)).Put([]byte(at.key), nil); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -161,16 +177,18 @@ func change(tx *bolt.Tx, of records.Entry, f func(e *Entry) *Entry) error {
 	if err != nil {
 		return err
 	}
+	before := e.ordered()
 	if e == nil {
 		e = &Entry{Key: of}
-	} else if err := index(tx, e, false); err != nil {
-		return err
+		if err := markFresh(tx, of.Place, time.Now()); err != nil {
+			return err
+		}
 	}
 	if e.Key.Key.IsZero() {
 		e.Key = of
 	}
 	if e = f(e); e == nil {
-		return tx.Bucket(bucketEntries).Delete(id)
+		return cmp.Or(reorder(tx, before, nil), tx.Bucket(bucketEntries).Delete(id))
 	}
 	b, err := json.Marshal(e)
 	if err != nil {
@@ -179,7 +197,7 @@ func change(tx *bolt.Tx, of records.Entry, f func(e *Entry) *Entry) error {
 	if err := tx.Bucket(bucketEntries).Put(id, b); err != nil {
 		return err
 	}
-	return index(tx, e, true)
+	return reorder(tx, before, e.ordered())
 }
 
 // Each calls f with the entries that are thought to be in the cache, in an order, until it returns false.

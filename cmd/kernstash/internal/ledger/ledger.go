@@ -62,6 +62,8 @@ type Ledger struct {
 	anew bool // the index goes where it is found to be damaged
 	lost bool // the library has panicked: it is not called any more
 	read int  // entries since release
+
+	waiting waiting // see Look
 }
 
 // maxRead is how many entries are read before their pages are given back: the system maps some fifty KiB with each.

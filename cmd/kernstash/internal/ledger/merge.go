@@ -103,7 +103,7 @@ func (l *Ledger) merge(ctx context.Context) error {
 				if more = len(part) > 0; !more {
 					return nil
 				}
-				m := merger{tx: tx, uses: make(map[used]*use), days: make(map[string]*Sums), apps: make(map[string]*Sums)}
+				m := merger{tx: tx, uses: make(map[used]*use), sums: newSums()}
 				records.Parse(part, m.add)
 				if err := m.end(); err != nil {
 					return err
@@ -129,6 +129,9 @@ func (l *Ledger) merge(ctx context.Context) error {
 					return err
 				}
 			}
+		}
+		if b := tx.Bucket(bucketFresh); b != nil && b.Inspect().KeyN > maxFresh {
+			return tx.DeleteBucket(bucketFresh) // package catalog reads the parts that they are in
 		}
 		return nil
 	})
@@ -171,22 +174,38 @@ type use struct {
 type merger struct {
 	tx   *bolt.Tx
 	uses map[used]*use
-	days map[string]*Sums // by date
-	apps map[string]*Sums
+	sums sums
 	err  error
 }
 
-// sum adds to the totals of a line's day and application.
-func (m *merger) sum(l records.Line, s Sums) {
+// sums are totals by date and by application.
+type sums struct{ days, apps map[string]*Sums }
+
+func newSums() sums { return sums{make(map[string]*Sums), make(map[string]*Sums)} }
+
+// add adds a line to the totals of its day and application.
+func (t *sums) add(l *records.Line) {
+	var s Sums
+	switch l.Kind {
+	case records.Hits:
+		s = Sums{Hits: l.Hits, Saved: l.Saved.Microseconds()}
+	case records.Miss:
+		s = Sums{Misses: 1, Spent: l.Cost.Microseconds()}
+	default:
+		return
+	}
 	add := func(to map[string]*Sums, name string) {
 		if to[name] == nil {
 			to[name] = new(Sums)
 		}
 		to[name].Add(s)
 	}
-	add(m.days, dateOf(l.At))
-	add(m.apps, l.App)
+	add(t.days, dateOf(l.At))
+	add(t.apps, applicationOf(l))
 }
+
+// applicationOf returns what an application is called that said no name.
+func applicationOf(l *records.Line) string { return cmp.Or(l.App, "?") }
 
 func dateOf(t time.Time) string { return t.Local().Format(time.DateOnly) }
 
@@ -194,17 +213,14 @@ func (m *merger) add(l records.Line) {
 	if m.err != nil {
 		return
 	}
-	if l.App == "" {
-		l.App = "?"
-	}
+	l.App = applicationOf(&l)
+	m.sums.add(&l)
 	u := Use{First: l.At.Unix(), Last: l.At.Unix()}
 	switch l.Kind {
 	case records.Hits:
 		u.Hits, u.Saved, u.First = l.Hits, l.Saved.Microseconds(), l.Since.Unix()
-		m.sum(l, Sums{Hits: u.Hits, Saved: u.Saved})
 		m.use(l, u)
 	case records.Miss:
-		m.sum(l, Sums{Misses: 1, Spent: l.Cost.Microseconds()})
 		m.err = m.miss(l)
 		if !l.Entry.IsZero() {
 			m.use(l, u)
@@ -228,7 +244,7 @@ func (m *merger) use(l records.Line, u Use) {
 func (m *merger) flush() error {
 	n := 0
 	for k, u := range m.uses {
-		if n++; n%32 == 0 {
+		if n++; n%8 == 0 {
 			release(m.tx)
 		}
 		err := change(m.tx, k.of, func(e *Entry) *Entry {
@@ -247,12 +263,17 @@ func (m *merger) flush() error {
 	return nil
 }
 
-// miss keeps a miss, with what was known of the entry before.
-func (m *merger) miss(l records.Line) error {
-	of := Missed{
-		Key: l.Entry, At: l.At.Unix(), App: l.App, Cost: l.Cost.Microseconds(), Label: l.Label, Device: l.Device, API: l.API,
+// missedOf returns a miss without what was known of the entry before.
+func missedOf(l *records.Line) Missed {
+	return Missed{
+		Key: l.Entry, At: l.At.Unix(), App: applicationOf(l), Cost: l.Cost.Microseconds(), Label: l.Label, Device: l.Device, API: l.API,
 		Reason: l.Reason, Nearest: l.Nearest,
 	}
+}
+
+// miss keeps a miss, with what was known of the entry before.
+func (m *merger) miss(l records.Line) error {
+	of := missedOf(&l)
 	if !l.Entry.IsZero() {
 		if err := m.flush(); err != nil {
 			return err
@@ -273,6 +294,9 @@ func (m *merger) miss(l records.Line) error {
 			}
 			return e
 		})
+		if err == nil {
+			err = markFresh(m.tx, l.Entry.Place, l.At)
+		}
 		if err != nil {
 			return err
 		}
@@ -293,8 +317,8 @@ func (m *merger) end() error {
 	if m.err == nil {
 		m.err = m.flush()
 	}
-	m.total(bucketDays, m.days, math.MaxInt)
-	m.total(bucketTotals, m.apps, maxTotals)
+	m.total(bucketDays, m.sums.days, math.MaxInt)
+	m.total(bucketTotals, m.sums.apps, maxTotals)
 	if m.err != nil {
 		return m.err
 	}
@@ -355,12 +379,16 @@ func bound(tx *bolt.Tx, now time.Time) error {
 	return nil
 }
 
+// kept reports whether a day is of the last year.
+func kept(date string, now time.Time) bool {
+	return date >= dateOf(now.AddDate(0, 0, 1-maxDays)) && date <= dateOf(now.AddDate(0, 0, 1))
+}
+
 // boundDays removes days that are not of the last year: old ones, and those of a clock that was wrong.
 func boundDays(b *bolt.Bucket, now time.Time) error {
-	first, last := dateOf(now.AddDate(0, 0, 1-maxDays)), dateOf(now.AddDate(0, 0, 1))
 	var over [][]byte
 	err := b.ForEach(func(k, _ []byte) error {
-		if date := string(k); date < first || date > last {
+		if !kept(string(k), now) {
 			over = append(over, bytes.Clone(k))
 		}
 		return nil
@@ -388,6 +416,9 @@ func trim(b *bolt.Bucket, most int, old func(v []byte) bool) error {
 
 // Misses calls f with all misses, the last one first, until it returns false.
 func (l *Ledger) Misses(f func(*Missed) bool) error {
+	if more, err := l.waitingMisses(f); !more || err != nil {
+		return err
+	}
 	return l.view(func(tx *bolt.Tx) error {
 		c := tx.Bucket(bucketMisses).Cursor()
 		for k, v := c.Last(); k != nil; k, v = c.Prev() {
@@ -405,26 +436,45 @@ func (l *Ledger) Misses(f func(*Missed) bool) error {
 
 // Days returns what happened on each day of a year on which anything did, the first one first.
 func (l *Ledger) Days() (days []Day, err error) {
-	err = l.sums(bucketDays, func(date string, s Sums) { days = append(days, Day{date, s}) })
+	all, err := l.sums(bucketDays, l.waiting.days)
+	now := time.Now()
+	for date, s := range all {
+		if kept(date, now) {
+			days = append(days, Day{date, *s})
+		}
+	}
+	slices.SortFunc(days, func(a, b Day) int { return cmp.Compare(a.Date, b.Date) })
 	return days, err
 }
 
 // Totals returns what each application did in all, who saved most first.
 func (l *Ledger) Totals() (all []Application, err error) {
-	err = l.sums(bucketTotals, func(app string, s Sums) { all = append(all, Application{app, s}) })
+	of, err := l.sums(bucketTotals, l.waiting.apps)
+	for app, s := range of {
+		all = append(all, Application{app, *s})
+	}
 	slices.SortFunc(all, func(a, b Application) int { return cmp.Or(cmp.Compare(b.Saved, a.Saved), cmp.Compare(a.App, b.App)) })
 	return all, err
 }
 
-func (l *Ledger) sums(bucket []byte, f func(name string, s Sums)) error {
-	return l.view(func(tx *bolt.Tx) error {
+// sums returns the totals of a bucket, and of what waits.
+func (l *Ledger) sums(bucket []byte, waiting map[string]*Sums) (map[string]*Sums, error) {
+	all := make(map[string]*Sums)
+	err := l.view(func(tx *bolt.Tx) error {
 		return tx.Bucket(bucket).ForEach(func(k, v []byte) error {
-			var s Sums
-			err := unmarshal(v, &s)
-			f(string(k), s)
+			s := new(Sums)
+			err := unmarshal(v, s)
+			all[string(k)] = s
 			return err
 		})
 	})
+	for name, more := range waiting {
+		if all[name] == nil {
+			all[name] = new(Sums)
+		}
+		all[name].Add(*more)
+	}
+	return all, err
 }
 
 // ResetTotals sets the totals of days and applications to zero.

@@ -122,7 +122,7 @@ func by(s *settings.Settings) (on bool, by string) {
 
 // records adds what processes recorded.
 func (b *Board) records(ctx context.Context, c cli.Cache, now time.Time) error {
-	l, err := ledger.Open(ctx, c)
+	l, err := ledger.Look(ctx, c)
 	if err != nil {
 		return err
 	}

@@ -233,6 +233,12 @@ func parseName(name string) (n uint32, suffix string, ok bool) {
 	return uint32(v), suffix, err == nil && strconv.FormatUint(v, 10) == digits
 }
 
+// BinNumber returns the number of an entry's file.
+func BinNumber(name string) (n uint32, ok bool) {
+	n, suffix, ok := parseName(name)
+	return n, ok && suffix == binSuffix
+}
+
 // IsDirName says whether a directory of this name can be one of ours.
 func IsDirName(name string) bool {
 	return len(name) == dirDigits && strings.Trim(name, "0123456789abcdef") == ""
@@ -247,6 +253,7 @@ const (
 	WorkerLock   = specialLocks + 1
 	trimBytes    = specialLocks + 2 // evict.Locks of them
 	recordsByte  = trimBytes + evict.Locks
+	CatalogLock  = recordsByte + 1
 )
 
 // BuildLock is where the build lock of k is.
