@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -117,7 +118,7 @@ func TestParse(t *testing.T) {
 var apart = map[string]bool{"README.md": true}
 
 // TestBlocks runs the blocks of each document, one after the other, as a user with an installation and a
-// home of his own.
+// home of his own. All documents are run at once, whatever -parallel says: mostly they wait for workers.
 func TestBlocks(t *testing.T) {
 	t.Parallel()
 	root, err := cbuild.Root()
@@ -136,6 +137,8 @@ func TestBlocks(t *testing.T) {
 		}
 		documents = append(documents, more...)
 	}
+	var all sync.WaitGroup
+	defer all.Wait()
 	for _, path := range documents {
 		b, err := os.ReadFile(path)
 		if err != nil {
@@ -149,26 +152,28 @@ func TestBlocks(t *testing.T) {
 		if len(blocks) == 0 {
 			continue
 		}
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var r *reader
-			for _, b := range blocks {
-				at := fmt.Sprintf("%s:%d", name, b.line)
-				if problem := b.check(root, tests); problem != "" {
-					t.Errorf("%s: %s", at, problem)
-					continue
-				}
-				if !b.isRun() {
-					continue
-				}
-				if _, fresh := b.marked(newHome); r == nil || fresh || apart[name] {
-					r = newReader(t)
-				}
-				if err := r.run(b); err != nil {
-					t.Errorf("%s: %v", at, err)
-				}
-			}
-		})
+		all.Go(func() { t.Run(name, func(t *testing.T) { runAll(t, root, name, blocks, tests) }) })
+	}
+}
+
+// runAll runs the blocks of a document.
+func runAll(t *testing.T, root, document string, blocks []block, tests map[string]bool) {
+	var r *reader
+	for _, b := range blocks {
+		at := fmt.Sprintf("%s:%d", document, b.line)
+		if problem := b.check(root, tests); problem != "" {
+			t.Errorf("%s: %s", at, problem)
+			continue
+		}
+		if !b.isRun() {
+			continue
+		}
+		if _, fresh := b.marked(newHome); r == nil || fresh || apart[document] {
+			r = newReader(t)
+		}
+		if err := r.run(b); err != nil {
+			t.Errorf("%s: %v", at, err)
+		}
 	}
 }
 
