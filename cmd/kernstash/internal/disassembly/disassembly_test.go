@@ -27,6 +27,7 @@ func header(kind, machine uint16) []byte {
 func TestPieces(t *testing.T) {
 	t.Parallel()
 	nvidiaELF, amdELF, hostELF := header(2, 190), header(3, 224), header(3, 62)
+	nvidiaELF[20] = 118 // the version of CUDA 11.8 in place of that of ELF
 	for _, test := range []struct {
 		name string
 		in   []byte
@@ -59,7 +60,7 @@ func TestOf(t *testing.T) {
 	if diff := cmp.Diff([]Listing{{Of: "ptx", Text: ".version 8.0\n"}}, l); err != nil || diff != "" {
 		t.Errorf("text: %v, %s", err, diff)
 	}
-	if _, err := Of(t.Context(), "final", []byte{0, 1}); !errors.Is(err, errNoCode) {
+	if _, err := Of(t.Context(), "final", []byte{0, 1}); !errors.Is(err, ErrNoCode) {
 		t.Errorf("no code: %v", err)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -171,7 +172,11 @@ func Show(ctx context.Context, c cli.Cache, prefix string, o ShowOptions) error 
 	}
 	return c.Report(r, info.Bad == nil, func() {
 		for _, l := range r.Disassembly {
-			c.Printf("%s\n%s\n", human.Printable(l.Of, false), human.Printable(l.Text, true))
+			of := l.Of
+			if l.Tool != "" {
+				of += ", by " + l.Tool
+			}
+			c.Printf("%s\n%s\n", human.Printable(of, false), human.Printable(l.Text, true))
 			if l.Cut {
 				c.Printf("and more\n")
 			}
@@ -214,27 +219,41 @@ func reportShown(ctx context.Context, d *disk.Store, info *store.Info, recipe *k
 	return r, art, nil
 }
 
-// disassemble disassembles all binaries of an artifact, or the forms of code in an output.
+// disassemble disassembles what an artifact has of code. What is none is left out, unless all of it is.
 func disassemble(ctx context.Context, art *store.Artifact, output *rtc.Output) (all []disassembly.Listing, err error) {
-	add := func(name string, code []byte) {
-		var of []disassembly.Listing
-		if err == nil {
-			of, err = disassembly.Of(ctx, name, code)
-			all = append(all, of...)
+	var none error
+	for name, code := range codes(art, output) {
+		of, err := disassembly.Of(ctx, name, code)
+		if errors.Is(err, disassembly.ErrNoCode) {
+			none = cmp.Or(none, err)
+		} else if err != nil {
+			return nil, err
 		}
+		all = append(all, of...)
 	}
-	if output != nil {
+	if len(all) == 0 {
+		return nil, none
+	}
+	return all, nil
+}
+
+// codes returns the binaries of an artifact, or the forms of code in an output, by their names.
+func codes(art *store.Artifact, output *rtc.Output) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		if output == nil {
+			for _, b := range art.Binaries {
+				if !yield(b.Form.String(), b.Data) {
+					return
+				}
+			}
+			return
+		}
 		for f := range rtc.Forms() {
-			if code, ok := output.Get(f); ok {
-				add(f.String(), code)
+			if code, ok := output.Get(f); ok && !yield(f.String(), code) {
+				return
 			}
 		}
-		return all, err
 	}
-	for _, b := range art.Binaries {
-		add(b.Form.String(), b.Data)
-	}
-	return all, err
 }
 
 // Described is what 'kernstash show' says of an entry.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/disassembly"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/human"
@@ -304,16 +305,7 @@ var errNoCode = errors.New("there is no ELF file with code in it")
 // codeSections returns the sections with code of the ELF files that a binary is (NVIDIA's, Intel's) or holds (PoCL's),
 // sorted.
 func codeSections(b []byte) (all []section, err error) {
-	for at := 0; ; at++ {
-		next := bytes.Index(b[at:], []byte(elf.ELFMAG))
-		if next < 0 {
-			break
-		}
-		at += next
-		f, err := elf.NewFile(bytes.NewReader(b[at:]))
-		if err != nil {
-			continue // four bytes that mean something else
-		}
+	for _, f := range disassembly.Files(b) {
 		for _, s := range f.Sections {
 			if s.Flags&elf.SHF_EXECINSTR == 0 && !strings.HasPrefix(s.Name, ".text") || s.Type == elf.SHT_NOBITS {
 				continue
