@@ -154,12 +154,19 @@ func (r *reader) program(text string) {
 	}
 }
 
-// TestSystemdRecipe runs what docs/COMMAND.md has systemd run, in the environment that a
+// TestSystemdRecipe runs what docs/COMMAND.md and docs/DEPLOY.md have systemd run, in the environment that a
 // service of the system has.
 func TestSystemdRecipe(t *testing.T) {
 	t.Parallel()
 	prefix, root := built(t)
-	for _, b := range readmeBlocks(t, filepath.Join(root, "docs", "COMMAND.md")) {
+	for _, name := range []string{"COMMAND.md", "DEPLOY.md"} {
+		systemdRecipe(t, prefix, filepath.Join(root, "docs", name))
+	}
+}
+
+func systemdRecipe(t *testing.T, prefix, document string) {
+	t.Helper()
+	for _, b := range readmeBlocks(t, document) {
 		if b.kind != "ini" || !strings.Contains(b.text, "ExecStopPost=") {
 			continue
 		}
@@ -180,6 +187,10 @@ func TestSystemdRecipe(t *testing.T) {
 					t.Fatal(err)
 				}
 			case "ExecStopPost":
+				value, may := strings.CutPrefix(value, "-")
+				if !may {
+					t.Errorf("%s: a worker that fails makes the service fail", document)
+				}
 				cmd.Args = append(cmd.Args, "-c", strings.Replace(value, "/usr/bin/", filepath.Join(prefix, "bin")+"/", 1))
 			}
 		}
@@ -188,5 +199,5 @@ func TestSystemdRecipe(t *testing.T) {
 		}
 		return
 	}
-	t.Error("there is no recipe")
+	t.Errorf("%s: there is no recipe", document)
 }
