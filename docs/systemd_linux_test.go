@@ -9,12 +9,19 @@ import (
 	"testing"
 )
 
-// TestSystemdRecipe runs what docs/COMMAND.md has systemd run, in the environment that a
+// TestSystemdRecipe runs what docs/COMMAND.md and docs/DEPLOY.md have systemd run, in the environment that a
 // service of the system has.
 func TestSystemdRecipe(t *testing.T) {
 	t.Parallel()
 	newReader(t)
-	document, err := os.ReadFile("COMMAND.md")
+	for _, name := range []string{"COMMAND.md", "DEPLOY.md"} {
+		systemdRecipe(t, name)
+	}
+}
+
+func systemdRecipe(t *testing.T, name string) {
+	t.Helper()
+	document, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,9 +38,9 @@ func TestSystemdRecipe(t *testing.T) {
 		cmd.Env = []string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}
 		var mode uint64
 		for line := range strings.Lines(b.text) {
-			name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+			variable, value, _ := strings.Cut(strings.TrimSpace(line), "=")
 			value = strings.ReplaceAll(value, "%C", caches)
-			switch name {
+			switch variable {
 			case "Environment":
 				cmd.Env = append(cmd.Env, value)
 			case "CacheDirectoryMode":
@@ -43,6 +50,10 @@ func TestSystemdRecipe(t *testing.T) {
 					t.Fatal(err)
 				}
 			case "ExecStopPost":
+				value, may := strings.CutPrefix(value, "-")
+				if !may {
+					t.Errorf("%s: a worker that fails makes the service fail", name)
+				}
 				cmd.Args = append(cmd.Args, "-c", strings.Replace(value, "/usr/bin/", filepath.Join(prefix, "bin")+"/", 1))
 			}
 		}
@@ -51,5 +62,5 @@ func TestSystemdRecipe(t *testing.T) {
 		}
 		return
 	}
-	t.Error("there is no recipe")
+	t.Errorf("%s: there is no recipe", name)
 }
