@@ -33,7 +33,14 @@ type place struct {
 var rules = []rule{
 	{
 		"pocl", "kernels of PoCL", "pocl/pocl: lib/CL/pocl_cache.c",
-		func(e *surroundings) []place { return e.named("POCL_CACHE_DIR", e.cache("pocl", "kcache")) },
+		func(e *surroundings) []place {
+			all := e.named("POCL_CACHE_DIR", e.cache("pocl", "kcache"))
+			all = append(all, place{dir: e.cache("pocl", "uncached")}) // with POCL_KERNEL_CACHE=0
+			if e.homeDir == "" && e.get("XDG_CACHE_HOME") == "" {
+				all = append(all, place{dir: "/tmp/pocl/kcache"})
+			}
+			return all
+		},
 	},
 	{
 		"neo", "programs of Intel's driver, and of ocloc", "intel/compute-runtime: opencl/doc/FAQ.md, shared/source/compiler_interface/linux/os_compiler_cache_helper.cpp, */compiler_cache/default_cache_config.cpp",
@@ -67,7 +74,7 @@ var rules = []rule{
 						all = append(all, place{filepath.Join(dir, name), variable})
 					}
 				}
-				all = append(all, place{dir: e.cache(name)}, place{dir: below(e.account, ".cache", name)}) // it does not ask HOME
+				all = append(all, place{dir: e.cache(name)}, place{dir: below(e.account, ".cache", name)}) // versions up to 22.3 at least do not ask HOME
 			}
 			return all
 		},

@@ -15,6 +15,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// TestPlacesWithoutHome: PoCL has its cache below /tmp then.
+func TestPlacesWithoutHome(t *testing.T) {
+	t.Parallel()
+	got := rules[0].places(&surroundings{get: environ(), dir: "/w"})
+	if want := (place{dir: "/tmp/pocl/kcache"}); rules[0].tool != "pocl" || got[len(got)-1] != want {
+		t.Errorf("%+v, want %v at its end", got, want)
+	}
+}
+
 // TestPlaces: where each tool's cache is, by variables and by default.
 func TestPlaces(t *testing.T) {
 	t.Parallel()
@@ -26,7 +35,7 @@ func TestPlaces(t *testing.T) {
 		want map[string]string // of tools, the directories
 	}{
 		{"LOGNAME=a:b", map[string]string{
-			"pocl": "/h/.cache/pocl/kcache", "neo": "/h/.cache/neo_compiler_cache /h/neo_compiler_cache /w/cl_cache /w/l0_cache /w/ocloc_cache",
+			"pocl": "/h/.cache/pocl/kcache /h/.cache/pocl/uncached", "neo": "/h/.cache/neo_compiler_cache /h/neo_compiler_cache /w/cl_cache /w/l0_cache /w/ocloc_cache",
 			"dpcpp": "/h/.cache/libsycl_cache /r/.meta/frameworks/dpcpp=kernstash run", "cuda": "/h/.nv/ComputeCache", "cuda-python": "/h/.cache/cuda-python",
 			"mesa": "/h/.cache/mesa_shader_cache /p/.cache/mesa_shader_cache /h/.cache/mesa_shader_cache_db /p/.cache/mesa_shader_cache_db /h/.cache/mesa_shader_cache_sf /p/.cache/mesa_shader_cache_sf",
 			"cupy": "/h/.cupy/kernel_cache", "triton": "/h/.triton/cache", "inductor": "/tmp/torchinductor_a_b", "flashinfer": "/h/.cache/flashinfer",
@@ -34,12 +43,12 @@ func TestPlaces(t *testing.T) {
 			"miopen": "/h/.cache/miopen /h/.config/miopen", "jax": "/r/.meta/frameworks/jax=kernstash run",
 		}},
 		{"XDG_CACHE_HOME=/x", map[string]string{
-			"pocl": "/x/pocl/kcache", "dpcpp": "/x/libsycl_cache /r/.meta/frameworks/dpcpp=kernstash run", "cuda-python": "/x/cuda-python",
+			"pocl": "/x/pocl/kcache /x/pocl/uncached", "dpcpp": "/x/libsycl_cache /r/.meta/frameworks/dpcpp=kernstash run", "cuda-python": "/x/cuda-python",
 			"flashinfer": "/h/.cache/flashinfer", "miopen": "/h/.cache/miopen /h/.config/miopen", "numba": "/x/numba", "cuda": "/h/.nv/ComputeCache",
 		}},
-		{"XDG_CACHE_HOME=relative", map[string]string{"pocl": "/h/.cache/pocl/kcache"}},
+		{"XDG_CACHE_HOME=relative", map[string]string{"pocl": "/h/.cache/pocl/kcache /h/.cache/pocl/uncached"}},
 		{"POCL_CACHE_DIR=/v CUPY_CACHE_DIR=rel JAX_COMPILATION_CACHE_DIR=gs://bucket/x CUDA_CACHE_PATH=/c SYCL_CACHE_DIR=/s cl_cache_dir=/cl l0_cache_dir=/l0 NEO_CACHE_DIR=/n", map[string]string{
-			"pocl": "/v=POCL_CACHE_DIR /h/.cache/pocl/kcache", "cupy": "/w/rel=CUPY_CACHE_DIR /h/.cupy/kernel_cache", "jax": "/r/.meta/frameworks/jax=kernstash run",
+			"pocl": "/v=POCL_CACHE_DIR /h/.cache/pocl/kcache /h/.cache/pocl/uncached", "cupy": "/w/rel=CUPY_CACHE_DIR /h/.cupy/kernel_cache", "jax": "/r/.meta/frameworks/jax=kernstash run",
 			"cuda": "/c=CUDA_CACHE_PATH /h/.nv/ComputeCache", "dpcpp": "/s=SYCL_CACHE_DIR /h/.cache/libsycl_cache /r/.meta/frameworks/dpcpp=kernstash run",
 			"neo": "/n=NEO_CACHE_DIR /h/.cache/neo_compiler_cache /h/neo_compiler_cache /cl=cl_cache_dir /w/cl_cache /l0=l0_cache_dir /w/l0_cache /w/ocloc_cache",
 		}},

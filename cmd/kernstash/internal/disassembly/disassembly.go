@@ -91,7 +91,7 @@ func Files(b []byte) iter.Seq2[[]byte, *elf.File] {
 				return
 			}
 			at += next
-			// In NVIDIA's files the version is CUDA's (118 for 11.8), with which debug/elf refuses them.
+			// In NVIDIA's files the version is that of the toolkit (118 for 11.8), with which debug/elf refuses them.
 			if h := parsed[at:]; len(h) >= versionAt+4 && elf.Machine(binary.LittleEndian.Uint16(h[machineAt:])) == nvidiaMachine {
 				binary.LittleEndian.PutUint32(h[versionAt:], uint32(elf.EV_CURRENT))
 			}
@@ -154,7 +154,7 @@ func (p piece) disassemble(ctx context.Context) (l Listing, err error) {
 }
 
 // Where toolkits have their tools, which are often not in PATH.
-var usual = []string{"/usr/local/cuda/bin", "/opt/rocm/llvm/bin", "/usr/lib/llvm-*/bin"}
+var usual = []string{"/usr/local/*/bin", "/opt/rocm/llvm/bin", "/usr/lib/llvm-*/bin"}
 
 // find returns where a tool is: in PATH, else where its toolkit has it; "" where it is not.
 func find(name string) string {

@@ -20,6 +20,7 @@ import (
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
+	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
@@ -33,6 +34,26 @@ func Status(ctx context.Context, c cli.Cache) error {
 		return err
 	}
 	return c.Report(st, true, func() { describe(c, st) })
+}
+
+// Kernels returns the names of the kernels that a job in the spool is built for; none where the job is not there, or its
+// launches are not known. It reads the job.
+func Kernels(ctx context.Context, d *disk.Store, job string) (names []string) {
+	all, _ := spool.List(ctx, d) // what cannot be read is no job
+	at := slices.IndexFunc(all, func(e spool.Entry) bool { return e.Name == job })
+	if at < 0 {
+		return nil
+	}
+	j, err := spool.Read(ctx, d, &all[at])
+	if err != nil {
+		return nil
+	}
+	for _, launch := range j.Variants {
+		if name, _, ok := strings.Cut(launch, "/"); ok {
+			names = append(names, name)
+		}
+	}
+	return slices.Compact(names) // launches are sorted
 }
 
 // Wait waits, at most so long, until no job is left, or no worker runs.
@@ -216,7 +237,11 @@ func describe(c cli.Cache, st worker.Status) {
 	case st.Running && st.Started.IsZero(): // it says so a moment after it has begun
 		c.Printf("a worker runs\n")
 	case st.Running && st.Building != "":
-		c.Printf("a worker runs, since %s, and builds %s\n", st.Started.Local().Format(time.DateTime), st.Building)
+		building := st.Building
+		if kernels := Kernels(context.Background(), c.Disk, building); len(kernels) > 0 {
+			building = human.Printable(human.Names(kernels), false) + ", job " + building
+		}
+		c.Printf("a worker runs, since %s, and builds %s\n", st.Started.Local().Format(time.DateTime), building)
 	case st.Running:
 		c.Printf("a worker runs, since %s\n", st.Started.Local().Format(time.DateTime))
 	case st.Started.IsZero():

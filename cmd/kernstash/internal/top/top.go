@@ -13,6 +13,7 @@ import (
 	tea "charm.land/bubbletea/v2"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/jobs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/scoreboard"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/internal/human"
@@ -41,9 +42,10 @@ type frame struct {
 
 // workerReport is what the worker does.
 type workerReport struct {
-	Running  bool   `json:"running"`
-	Building string `json:"building,omitempty"`
-	Waiting  int    `json:"waiting"` // jobs
+	Running  bool     `json:"running"`
+	Building string   `json:"building,omitempty"` // the job
+	Kernels  []string `json:"kernels,omitempty"`  // of it
+	Waiting  int      `json:"waiting"`            // jobs
 }
 
 // sample is what was counted until a time.
@@ -64,7 +66,7 @@ func look(ctx context.Context, c cli.Cache, now time.Time) (*frame, error) {
 	path, from, below := c.Disk.BuildLocks()
 	all := append([]Build{}, building(path, from, below)...)
 	slices.SortFunc(all, func(a, b Build) int { return cmp.Or(cmp.Compare(a.App, b.App), a.PID-b.PID, cmp.Compare(a.at, b.at)) })
-	return &frame{Board: b, Building: all, Worker: workerReport{st.Running, st.Building, st.Waiting}, at: now}, nil
+	return &frame{Board: b, Building: all, Worker: workerReport{st.Running, st.Building, jobs.Kernels(ctx, c.Disk, st.Building), st.Waiting}, at: now}, nil
 }
 
 // Options are those of top.
@@ -123,6 +125,8 @@ func (f *frame) text(width, height int) string {
 	}
 	does := "does not run"
 	switch {
+	case len(f.Worker.Kernels) > 0:
+		does = "builds " + human.Names(f.Worker.Kernels)
 	case f.Worker.Building != "":
 		does = "builds " + f.Worker.Building
 	case f.Worker.Running:

@@ -116,6 +116,10 @@ worker    does not run, 0 jobs waiting
 		t.Errorf("(-want +got):\n%s", d)
 	}
 	f := *m.frame
+	f.Worker = workerReport{Running: true, Building: "0123.capture", Kernels: []string{"add", "mul"}, Waiting: 2}
+	if text := f.text(80, 24); !strings.Contains(text, "\nworker    builds add, mul, 2 jobs waiting\n") {
+		t.Error(text)
+	}
 	for i := range 50 {
 		f.Building = append(f.Building, Build{strings.Repeat("long name ", 10), i, int64(i)})
 	}
