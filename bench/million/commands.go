@@ -91,7 +91,11 @@ func commands(t *table, root, _, command string, n int) error {
 		{"ls", 50 * time.Millisecond, 0},
 		{"ls --sort saved", 200 * time.Millisecond, 0},
 		{"ls --app app07", 200 * time.Millisecond, 0},
-		{"ls --sort size", 0, 0},
+		{"ls --sort size", 0, 0}, // which makes the catalog
+		{"ls --sort size", 200 * time.Millisecond, 0},
+		{"ls --sort cost", 200 * time.Millisecond, 0},
+		{"ls --sort used", 200 * time.Millisecond, 0},
+		{"ls --sort age", 200 * time.Millisecond, 0},
 		{"gc", 0, 0},
 	} {
 		m, err := measure(command, append([]string{"--dir", root}, strings.Fields(c.args)...)...)

@@ -54,6 +54,7 @@ var steps = []struct {
 	{"hit", hits},
 	{"put", puts},
 	{"records", recorded},
+	{"waiting", waiting},
 	{"commands", commands},
 	{"space", space},
 	{"evict", eviction},

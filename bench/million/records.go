@@ -53,3 +53,42 @@ func recorded(t *table, root, _, command string, n int) error {
 	t.line("merging records: memory", fmt.Sprintf("%d MiB", merged.peak>>10), "", true)
 	return nil
 }
+
+// waiting measures stat while the records of 3,000 hits wait to be merged.
+func waiting(t *table, root, _, command string, n int) error {
+	s := disk.New(disk.Options{Dir: root, Records: true})
+	defer s.Close()
+	lines := []byte("\n")
+	for i := range 3000 {
+		e, err := entry(i % n)
+		if err != nil {
+			return err
+		}
+		l := records.Line{Kind: records.Hits, At: time.Now(), Since: time.Now(), App: "app07", Entry: records.EntryOf(e.Key), Hits: 1, Saved: e.Artifact.Cost, Label: "k"}
+		lines = l.Append(lines)
+	}
+	if err := s.AppendRecords(lines); err != nil {
+		return err
+	}
+	const bar = 50 * time.Millisecond
+	m, err := measure(command, "--dir", root, "stat")
+	if err != nil {
+		return err
+	}
+	for range 4 { // the machine may be busy
+		again, err := measure(command, "--dir", root, "stat")
+		if err != nil {
+			return err
+		}
+		m.all, m.peak = min(m.all, again.all), max(m.peak, again.peak)
+	}
+	t.line("stat, 3,000 records waiting", short(m.all), "≤ "+short(bar), m.all <= bar)
+	t.memory("stat, 3,000 records waiting", m.peak)
+	merged, err := measure(command, "--dir", root, "why")
+	if err != nil {
+		return err
+	}
+	t.line("merging them", short(merged.all), "", true)
+	t.memory("merging them", merged.peak)
+	return nil
+}

@@ -23,6 +23,7 @@ type item struct {
 	place  records.Place
 	number uint32
 	from   *cursor // nil: it was looked at
+	passed bool    // it comes elsewhere: by the records, or by its part
 }
 
 // cursor is how far a part, or the records, have come.
@@ -139,10 +140,7 @@ func (l *list) advance(c *cursor) {
 				l.failure = l.damaged(disk.PartOf(e.Key.Place), err)
 				return
 			}
-			if known && used.After(last) {
-				continue
-			}
-			heap.Push(l, item{key: -nanos(last), place: e.Key.Place, from: c})
+			heap.Push(l, item{key: -nanos(last), place: e.Key.Place, from: c, passed: known && used.After(last)})
 			return
 		case len(c.order) == 0:
 			return
@@ -153,13 +151,12 @@ func (l *list) advance(c *cursor) {
 				return
 			}
 			c.order = c.order[1:]
+			passed := false
 			if l.book != nil && (l.o == Used || l.o == Unrecorded) {
 				e, err := l.book.Of(f.Place)
-				if err == nil && e != nil && e.Gone == 0 && (l.o == Unrecorded || !f.Used.After(lastOf(e))) {
-					continue // it comes by the records
-				}
+				passed = err == nil && e != nil && e.Gone == 0 && (l.o == Unrecorded || !f.Used.After(lastOf(e)))
 			}
-			heap.Push(l, item{key: l.o.key(&f), place: f.Place, number: f.Number, from: c})
+			heap.Push(l, item{key: l.o.key(&f), place: f.Place, number: f.Number, from: c, passed: passed})
 			return
 		}
 	}
@@ -172,7 +169,7 @@ func (l *list) places(yield func(records.Place) bool) {
 		if l.now.from != nil {
 			l.advance(l.now.from)
 		}
-		if !yield(l.now.place) {
+		if !l.now.passed && !yield(l.now.place) {
 			return
 		}
 	}

@@ -80,7 +80,7 @@ type Application struct {
 // Bounds of what one transaction merges, in bytes of records: it keeps in memory what it changes, and the system maps many
 // pages of a large index with each that is read.
 const (
-	maxMerged   = 128 << 10
+	maxMerged   = 64 << 10
 	maxMergedIn = 8 << 10 // an index that is larger than largeIndex
 	largeIndex  = 32 << 20
 )
