@@ -27,7 +27,7 @@ type evictable struct {
 }
 
 func (s *Store) newEvictor() *evict.Evictor {
-	noted := &gone{s: s, why: records.Evicted} // of one run after the other
+	noted := s.newGone(records.Evicted) // of one run after the other
 	return evict.New(evict.Options{
 		MaxSize: s.o.MaxSize, Policy: s.o.Policy, Bounds: s.o.hooks.bounds, Now: s.o.Now, Trace: s.o.Trace,
 		Open: func() (evict.Root, *evict.Account, func(), error) {
@@ -40,11 +40,11 @@ func (s *Store) newEvictor() *evict.Evictor {
 				r.Release()
 				return nil, nil, nil, err
 			}
-			return &evictable{s: s, r: r, m: m}, m.Account, func() { noted.write(m); r.Release() }, nil
+			return &evictable{s: s, r: r, m: m}, m.Account, func() { noted.Write(m); r.Release() }, nil
 		},
 		Evicted: func(v *evict.Victim, u evict.Usage) {
 			if v.Entry {
-				noted.victim(v)
+				noted.Add(placeOf(v))
 				s.count(stats.DiskEvictions, 1)
 				s.count(stats.DiskBytesEvicted, u.Bytes)
 			}

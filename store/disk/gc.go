@@ -105,7 +105,7 @@ func (w *sweep) gcItem(l *lister, leaf safefs.Dir, names rootdir.LeafNames, it *
 		if bad {
 			why = records.Damaged
 		}
-		w.gone(why).leaf(names)
+		w.gone(why).Leaf(names)
 	}
 	if bad {
 		w.report.problem(names.File(rootdir.BinName(it.N)), err, gone && !o.DryRun)
@@ -152,9 +152,11 @@ func (w *sweep) shrink(l *lister, o GCOptions) error {
 		Root: root, Books: w.books, Policy: w.s.o.Policy, Bounds: w.s.o.hooks.bounds, Above: limit, Down: limit,
 		Everything: true, DryRun: o.DryRun, Extra: left - w.books.Total(),
 		Freed: func(v *evict.Victim, u evict.Usage) {
-			if !o.DryRun {
-				w.gone(records.Evicted).victim(v)
-			} else if o.Goes != nil && v.Entry {
+			switch {
+			case !v.Entry:
+			case !o.DryRun:
+				w.gone(records.Evicted).Add(placeOf(v))
+			case o.Goes != nil:
 				w.victim(l, v, o.Goes)
 			}
 			w.report.Removed += u.Entries

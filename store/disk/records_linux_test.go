@@ -18,6 +18,7 @@ import (
 	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk/internal/recordlog"
 )
 
 func missOf(reason string) []byte {
@@ -109,7 +110,7 @@ func TestRecordsAreBounded(t *testing.T) {
 		}
 		return err
 	}))
-	if total > (recordsFiles+1)*recordsMost {
+	if total > (recordlog.Most+1)*recordlog.Full {
 		t.Errorf("%d bytes", total)
 	}
 	last := false

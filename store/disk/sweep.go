@@ -11,6 +11,7 @@ import (
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store/disk/evict"
+	"github.com/kernstash/kernstash/store/disk/internal/recordlog"
 	"github.com/kernstash/kernstash/store/disk/internal/rootdir"
 	"github.com/kernstash/kernstash/store/disk/internal/shared"
 )
@@ -32,7 +33,7 @@ type sweep struct {
 	partial  bool         // the medium failed: not all was seen
 	alone    bool         // without evictors and other sweeps, so that it may remove something
 
-	noted map[string]*gone // by reason
+	noted map[string]*recordlog.Gone // by reason
 
 	used   map[key.Digest]bool // headers that recipes name; nil: there is nothing to collect
 	unsure bool                // some recipe could not be asked: all headers stay
@@ -79,7 +80,7 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 	}
 	defer func() {
 		for _, g := range w.noted {
-			g.write(w.m)
+			g.Write(w.m)
 		}
 	}()
 	var account *evict.Account
@@ -165,12 +166,12 @@ func (w *sweep) took(u evict.Usage) {
 }
 
 // gone returns what gathers entries that are removed for a reason; the sweep writes it in the end.
-func (w *sweep) gone(why string) *gone {
+func (w *sweep) gone(why string) *recordlog.Gone {
 	if w.noted == nil {
-		w.noted = make(map[string]*gone)
+		w.noted = make(map[string]*recordlog.Gone)
 	}
 	if w.noted[why] == nil {
-		w.noted[why] = &gone{s: w.s, why: why}
+		w.noted[why] = w.s.newGone(why)
 	}
 	return w.noted[why]
 }

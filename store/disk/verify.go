@@ -47,7 +47,7 @@ func (w *sweep) verify(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Ite
 			return hitsNowhere(w.s.checkEntry(leaf, names, it.N))
 		})
 		if repaired {
-			w.gone(records.Damaged).leaf(names)
+			w.gone(records.Damaged).Leaf(names)
 		}
 		w.report.problem(names.File(rootdir.BinName(it.N)), err, repaired)
 	default:
