@@ -23,8 +23,8 @@ import (
 	"github.com/kernstash/kernstash/store/disk"
 )
 
-// Least is from how many entries on there is a catalog. Fewer are read as fast.
-var Least int64 = 2000
+// least is from how many entries on there is a catalog. Fewer are read as fast.
+const least = 2000
 
 // lockWait is how long another command's change of the catalog is waited for.
 const lockWait = 2 * time.Second
@@ -61,8 +61,13 @@ const (
 // written, or another command is making the catalog. To make it the first time takes as long as reading all entries; unless all is
 // set, Open returns nil instead of that.
 func Open(ctx context.Context, c cli.Cache, all bool) (*Catalog, error) {
+	return open(ctx, c, all, least)
+}
+
+// open is Open for a cache of so many entries.
+func open(ctx context.Context, c cli.Cache, all bool, least int64) (*Catalog, error) {
 	st := c.Disk.Status()
-	if !st.On || !st.Exists || st.Entries < Least || c.Settings.Mode == settings.ModeReadOnly {
+	if !st.On || !st.Exists || st.Entries < least || c.Settings.Mode == settings.ModeReadOnly {
 		return nil, nil
 	}
 	unlock, err := c.Disk.LockCatalog(ctx, lockWait)

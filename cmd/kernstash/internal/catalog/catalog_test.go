@@ -25,11 +25,6 @@ import (
 	"github.com/kernstash/kernstash/store/disk"
 )
 
-func TestMain(m *testing.M) {
-	Least = 1 // a cache is large as soon as it has something
-	os.Exit(m.Run())
-}
-
 // root is a cache of a test.
 type root struct {
 	t *testing.T
@@ -120,7 +115,7 @@ var errNone = errors.New("there is no catalog")
 
 func (r root) tryList(o Order, make bool) (all []int, err error) {
 	ctx := context.Background()
-	k, err := Open(ctx, r.c, make)
+	k, err := open(ctx, r.c, make, 1) // a cache is large as soon as it has something
 	if err != nil {
 		return nil, err
 	}
