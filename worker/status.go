@@ -28,7 +28,7 @@ type Status struct {
 	Done    int           `json:"done"`    // jobs that it did
 	Refused int           `json:"refused"` // jobs that it dropped
 	Kept    int           `json:"kept"`    // jobs that cannot be done here, or not now
-	CPU     time.Duration `json:"cpu_ns"`  // that builds took
+	CPU     time.Duration `json:"-"`       // that builds took; cpu_ms
 
 	Aged    time.Time       `json:"aged,omitzero"`      // when the root was last looked through for old entries
 	Last    []Ended         `json:"last,omitempty"`     // jobs that ended, the newest first: of earlier workers, too
@@ -42,7 +42,56 @@ type Ended struct {
 	State  string        `json:"state"`
 	Reason string        `json:"reason,omitempty"`
 	At     time.Time     `json:"at"`
-	Took   time.Duration `json:"took_ns"`
+	Took   time.Duration `json:"-"` // took_ms
+}
+
+func millis(d time.Duration) float64 { return float64(d) / float64(time.Millisecond) }
+
+func ofMillis(ms float64) time.Duration { return time.Duration(ms * float64(time.Millisecond)) }
+
+type (
+	plainStatus Status // without its methods
+	plainEnded  Ended
+)
+
+// MarshalJSON writes times in milliseconds.
+func (s Status) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		plainStatus
+		CPU float64 `json:"cpu_ms"`
+	}{plainStatus(s), millis(s.CPU)})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (s *Status) UnmarshalJSON(b []byte) error {
+	var w struct {
+		plainStatus
+		CPU float64 `json:"cpu_ms"`
+	}
+	err := json.Unmarshal(b, &w)
+	*s = Status(w.plainStatus)
+	s.CPU = ofMillis(w.CPU)
+	return err
+}
+
+// MarshalJSON writes times in milliseconds.
+func (e Ended) MarshalJSON() ([]byte, error) {
+	return json.Marshal(struct {
+		plainEnded
+		Took float64 `json:"took_ms"`
+	}{plainEnded(e), millis(e.Took)})
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (e *Ended) UnmarshalJSON(b []byte) error {
+	var w struct {
+		plainEnded
+		Took float64 `json:"took_ms"`
+	}
+	err := json.Unmarshal(b, &w)
+	*e = Ended(w.plainEnded)
+	e.Took = ofMillis(w.Took)
+	return err
 }
 
 // maxLast bounds the jobs that are told.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode"
 
 	"github.com/kernstash/kernstash"
@@ -201,7 +202,8 @@ func writeBuilt(a *cli.App, r Report) {
 	for _, f := range r.Files {
 		counts[f.State]++
 		files[f.File] = true
-		a.Printf("%s  %s  %.0f ms", t.Paint(colors[f.State], fmt.Sprintf("%-13s", f.State)), human.Printable(f.title(), false), f.MS)
+		a.Printf("%s  %s  %s", t.Paint(colors[f.State], fmt.Sprintf("%-13s", f.State)), human.Printable(f.title(), false),
+			human.Time(time.Duration(f.MS*float64(time.Millisecond))))
 		if f.Bytes > 0 {
 			a.Printf(", %s", human.Size(f.Bytes))
 		}

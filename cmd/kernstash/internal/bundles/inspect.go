@@ -36,7 +36,7 @@ type inspected struct {
 	Signer  string           `json:"signer,omitempty"`
 	Entries int              `json:"entries"`
 	Bytes   int64            `json:"bytes"`
-	Saves   int64            `json:"saves_ns"` // what building all of it took
+	Saves   float64          `json:"saves_ms"` // what building all of it took
 	Devices []deviceReport   `json:"devices"`
 	Caches  []bundle.Harvest `json:"harvested,omitempty"`
 	Leaks   []bundle.Leak    `json:"leaks,omitempty"`
@@ -72,7 +72,7 @@ func Inspect(ctx context.Context, a *cli.App, name string, o InspectOptions) err
 		rep.Devices[i].Device = d
 	}
 	for _, e := range r.Entries {
-		rep.Saves += e.Cost
+		rep.Saves += human.Millis(time.Duration(e.Cost))
 		rep.Devices[e.Device].Entries++
 		rep.Devices[e.Device].Bytes += e.Size
 	}
@@ -156,7 +156,7 @@ func (r *inspected) write(a *cli.App, o InspectOptions) {
 	}
 	a.Printf("%s: %s, %s, made by kernstash %s, the newest of %s, %s; to build it took %s\n", human.Printable(r.Bundle, false),
 		human.Plural(r.Entries, "entry"), human.Size(r.Bytes), human.Printable(r.By, false), r.Created.Local().Format(time.DateOnly), signed,
-		human.Time(time.Duration(r.Saves)))
+		human.Time(time.Duration(r.Saves*float64(time.Millisecond))))
 	head := []string{"API", "DEVICE", "DRIVER", ">ENTRIES", ">SIZE"}
 	if o.Here {
 		head = append(head, "HERE")

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -88,7 +89,7 @@ func TestReportFits(t *testing.T) {
 	var b strings.Builder
 	o.write(&b, true, 80)
 	for line := range strings.Lines(b.String()) {
-		if n := len(strings.TrimRight(line, "\n")); n > 80 {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
 			t.Errorf("%d columns: %s", n, line)
 		}
 	}

@@ -127,7 +127,11 @@ func (o *Outcome) writePrograms(w io.Writer, width int) {
 		if p.Observed != "" {
 			why = "would have been found: " + string(p.Observed)
 		}
-		head := fmt.Sprintf(row, text(p.Key), strconv.Itoa(p.Requests), p.Outcome, human.Time(p.Spent), human.Time(p.Saved))
+		saved := "–"
+		if p.Saved > 0 {
+			saved = human.Time(p.Saved)
+		}
+		head := fmt.Sprintf(row, text(p.Key), strconv.Itoa(p.Requests), p.Outcome, human.Time(p.Spent), saved)
 		fmt.Fprint(w, human.WrapBehind(head, text(shortLabel(p.Label)), indent, width))
 		if why != "" {
 			fmt.Fprint(w, human.WrapBehind(strings.Repeat(" ", indent), text(why), indent, width))
