@@ -167,10 +167,22 @@ func crash(err error, printed string) string {
 	case err != nil:
 		text += ": " + err.Error()
 	}
-	if lines := strings.Split(strings.TrimSpace(printed), "\n"); lines[len(lines)-1] != "" {
-		text += ": " + lines[len(lines)-1]
+	if last := lastWords(printed); last != "" {
+		text += ": " + last
 	}
 	return text
+}
+
+// lastWords returns the last line of what a process printed; where that is Go's dump of a signal, its first one and what
+// was printed before it, which is the compiler's.
+func lastWords(printed string) string {
+	lines := strings.Split(strings.TrimSpace(printed), "\n")
+	for i, line := range lines {
+		if strings.HasPrefix(line, "SIG") && strings.Contains(line, ": ") {
+			return strings.Join(lines[max(i-1, 0):i+1], "; ")
+		}
+	}
+	return lines[len(lines)-1]
 }
 
 // tail keeps the end of what is written to it.

@@ -84,6 +84,7 @@ func TestCrashingCompiler(t *testing.T) {
 	for role, want := range map[string]string{
 		"crash":  "twice: the compiler's process ended: signal: killed: LLVM ERROR: out of ideas",
 		"hang":   "twice: the build took longer than 300ms",
+		"signal": "twice: the compiler's process ended: exit status 2: LLVM ERROR: no idea; SIGABRT: abort",
 		"silent": "twice: the builder ended without a word",
 	} {
 		t.Run(role, func(t *testing.T) {

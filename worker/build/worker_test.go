@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -64,6 +65,13 @@ var roles = map[string]func(args []string) int{
 		for n := 0; ; n++ {
 			_ = n
 		}
+	},
+	"signal": func([]string) int { // Go tells of it in many lines
+		fmt.Fprintln(os.Stderr, "LLVM ERROR: no idea")
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = self.Signal(syscall.SIGABRT)
+		}
+		select {}
 	},
 	"silent": func([]string) int { return 0 },
 	"late builder": func(args []string) int { // begins when the files of its job are gone
