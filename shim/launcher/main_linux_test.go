@@ -734,7 +734,7 @@ func TestFullReport(t *testing.T) {
   came into processes by: opencl-layer
 KEY           TIMES  OUTCOME   SPENT    SAVED    PROGRAM
 ab12              1  disk      2.00 ms  1.00 s   vecadd
-cd34              1  compiled  1.50 s   0 ns     reduce
+cd34              1  compiled  1.50 s   –        reduce
                                                  the build options
 `
 	if diff := cmp.Diff(want, string(out)); diff != "" {
