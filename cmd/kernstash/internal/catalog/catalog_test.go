@@ -72,7 +72,7 @@ func (r root) put(n int, ago time.Duration, recorded bool) {
 	}
 	r.use(n, ago)
 	if recorded {
-		r.record(records.Line{Kind: records.Miss, At: time.Now(), App: "a", Entry: records.EntryOf(e.Key), Cost: e.Artifact.Cost})
+		r.record(records.Line{Kind: records.Miss, At: time.Now().Add(-ago), App: "a", Entry: records.EntryOf(e.Key), Cost: e.Artifact.Cost})
 	}
 }
 
@@ -202,6 +202,9 @@ func TestOrders(t *testing.T) {
 	r.use(2, 0)
 	r.record(records.Line{Kind: records.Hits, At: time.Now(), Since: time.Now(), App: "a", Entry: records.EntryOf(entry(t, 2).Key), Hits: 1, Saved: 1})
 	r.want("used since", Used, 2, 6, 5, 1, 3, 4)
+	at := time.Now().Add(-10 * time.Minute) // where the file has not got it
+	r.record(records.Line{Kind: records.Hits, At: at, Since: at, App: "a", Entry: records.EntryOf(entry(t, 4).Key), Hits: 1, Saved: 1})
+	r.want("used since, by the records", Used, 2, 6, 4, 5, 1, 3)
 
 	// What is removed behind its back is not listed.
 	if err := os.RemoveAll(filepath.Dir(filepath.Dir(filepath.Dir(r.path(3))))); err != nil {

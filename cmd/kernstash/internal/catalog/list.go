@@ -22,8 +22,9 @@ type item struct {
 	key    int64
 	place  records.Place
 	number uint32
-	from   *cursor // nil: it was looked at
-	passed bool    // it comes elsewhere: by the records, or by its part
+	from   *cursor   // nil: it was looked at
+	last   time.Time // when it was used, of one that the records know
+	passed bool      // it comes elsewhere: by the records, or by its part
 }
 
 // cursor is how far a part, or the records, have come.
@@ -79,7 +80,7 @@ func (k *Catalog) List(ctx context.Context, o Order, book *ledger.Ledger) iter.S
 			l.advance(&cursor{next: next})
 		}
 		for info, err := range k.d.ListAt(ctx, l.places) {
-			if (err != nil || l.take(info)) && !yield(info, err) {
+			if (err != nil || l.take(&info)) && !yield(info, err) {
 				return
 			}
 		}
@@ -140,7 +141,7 @@ func (l *list) advance(c *cursor) {
 				l.failure = l.damaged(disk.PartOf(e.Key.Place), err)
 				return
 			}
-			heap.Push(l, item{key: -nanos(last), place: e.Key.Place, from: c, passed: known && used.After(last)})
+			heap.Push(l, item{key: -nanos(last), place: e.Key.Place, from: c, last: last.Add(-time.Second), passed: known && used.After(last)})
 			return
 		case len(c.order) == 0:
 			return
@@ -175,11 +176,12 @@ func (l *list) places(yield func(records.Place) bool) {
 	}
 }
 
-// take reports whether an entry at the present place comes now.
-func (l *list) take(info store.Info) bool {
+// take reports whether an entry at the present place comes now. One that the records know gets the time that they have,
+// which may be later than that of its file: that is written now and then.
+func (l *list) take(info *store.Info) bool {
 	_, number, ok := disk.ParseLocation(info.Location)
 	of := disk.Facts{Place: l.now.place, Number: number, Size: info.Size, Cost: info.Cost, Used: info.Accessed}
-	recorded := l.now.from != nil && l.now.from.next != nil
+	recorded := !l.now.last.IsZero()
 	switch {
 	case errors.Is(info.Bad, store.ErrNotFound) || errors.Is(info.Bad, fs.ErrNotExist):
 		if !recorded {
@@ -188,6 +190,11 @@ func (l *list) take(info store.Info) bool {
 		return false
 	case !ok || !recorded && number != l.now.number:
 		return false
+	case recorded:
+		if info.Accessed.Before(l.now.last) {
+			info.Accessed = l.now.last
+		}
+		return true
 	}
 	at := item{key: l.o.key(&of), place: of.Place, number: number}
 	if at.key != l.now.key {

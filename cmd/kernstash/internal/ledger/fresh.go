@@ -17,7 +17,7 @@ import (
 var bucketFresh = []byte("fresh")
 
 // maxFresh bounds what is noted of places, where nobody asks.
-const maxFresh = 50_000
+const maxFresh = 5000
 
 // freshAge is how long an entry may take to be stored after it was missed.
 const freshAge = time.Hour
