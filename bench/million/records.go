@@ -75,7 +75,7 @@ func waiting(t *table, root, _, command string, n int) error {
 	if err != nil {
 		return err
 	}
-	for range 4 { // the machine may be busy
+	for range 14 { // the machine may be busy
 		again, err := measure(command, "--dir", root, "stat")
 		if err != nil {
 			return err

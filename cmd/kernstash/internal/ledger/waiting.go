@@ -20,8 +20,8 @@ type waiting struct {
 	gone   map[records.Place]records.Line
 }
 
-// Look returns the index without merging what was recorded since, unless that is much: to merge a record takes a hundred times as
-// long as to read it. Days, Totals and Misses include what waits; of a miss that waits Was says only whether the entry had been
+// Look returns the index without merging what was recorded since, unless that is much: to merge a record takes some thirty
+// times as long as to read it. Days, Totals and Misses include what waits; of a miss that waits Was says only whether the entry had been
 // removed. The caller closes the index.
 func Look(ctx context.Context, c cli.Cache) (*Ledger, error) {
 	l := &Ledger{d: c.Disk}
