@@ -24,12 +24,18 @@ type measured struct {
 	out        string        // its last line
 }
 
-// measure runs a process. Its peak is asked for while it runs: what the system
-// tells afterwards includes what its parent held at the fork.
-func measure(name string, args ...string) (m measured, err error) {
+// commandOf returns a command without settings of the user's, and without limits.
+func commandOf(name string, args ...string) *exec.Cmd {
 	cmd := exec.Command(name, args...)
 	cmd.Env = append(os.Environ(), "XDG_CONFIG_HOME=/nonexistent", "KERNSTASH_MAX_SIZE=0", "KERNSTASH_THRESHOLD=0")
 	cmd.Stderr = os.Stderr
+	return cmd
+}
+
+// measure runs a process. Its peak is asked for while it runs: what the system
+// tells afterwards includes what its parent held at the fork.
+func measure(name string, args ...string) (m measured, err error) {
+	cmd := commandOf(name, args...)
 	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return m, err
