@@ -82,8 +82,8 @@ func TestTimingOfCalls(t *testing.T) {
 	var lookup, hit, found, counter float64
 	var inGo time.Duration
 	// Two entries into Go, of which each holds signals back and lets them go again
-	// (two system calls), and is what a call that only counts is: as many nanoseconds, and a twentieth of each.
-	most := func() float64 { return 2.1 * counter }
+	// (two system calls), as a call that only counts has one: 741 ns on one AMD EPYC, 1,044 on another.
+	most := func() float64 { return 2 * counter }
 	// The two are measured in turn, and the fastest count: another process may take the CPU.
 	for round := range 10 {
 		if round >= 3 && hit <= float64(inGo.Nanoseconds())+most() {

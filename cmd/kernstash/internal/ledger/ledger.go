@@ -63,6 +63,7 @@ type Ledger struct {
 	lost bool // the library has panicked: it is not called any more
 	read int  // entries since release
 
+	hurried bool    // a large index is believed
 	waiting waiting // see Look
 }
 

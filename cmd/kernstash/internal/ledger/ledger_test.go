@@ -535,3 +535,93 @@ func TestReadOnly(t *testing.T) {
 		t.Error("there is an index")
 	}
 }
+
+// TestHurried: who has little time believes an index that is larger than he can look at, and does not take it for damaged.
+func TestHurried(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		size             int64
+		patient, hurried bool // whether the damage is seen
+	}{{hurriedSummed, true, true}, {hurriedSummed + 1, true, false}, {maxSummed + 1, false, false}} {
+		cache := newCache(t)
+		record(t, cache, hits(1, "a", 1, 1, 0))
+		openLedger(t, cache).Close()
+		index := cache.Disk.RecordsIndex()
+		if err := os.Truncate(index, c.size); err != nil { // its digest is that of what it was
+			t.Fatal(err)
+		}
+		for _, hurried := range []bool{false, true} {
+			l := &Ledger{d: cache.Disk, hurried: hurried}
+			want := c.patient
+			if hurried {
+				want = c.hurried
+			}
+			if err := l.checkSum(); errors.Is(err, errBroken) != want || err != nil && !want {
+				t.Errorf("%d bytes, hurried %v: %v", c.size, hurried, err)
+			}
+		}
+	}
+}
+
+// TestLook: who does not merge finds the numbers that are there once somebody has merged, and leaves what waits.
+func TestLook(t *testing.T) {
+	t.Parallel()
+	type found struct {
+		Days   []Day
+		Totals []Application
+		Misses []Missed
+	}
+	all := func(l *Ledger) (f found) {
+		t.Helper()
+		var err, failed error
+		if f.Days, err = l.Days(); err != nil {
+			t.Error(err)
+		}
+		f.Totals, failed = l.Totals()
+		err = l.Misses(func(m *Missed) bool { f.Misses = append(f.Misses, *m); return true })
+		if err = errors.Join(failed, err); err != nil {
+			t.Error(err)
+		}
+		return f
+	}
+	look := func(c cli.Cache) found {
+		t.Helper()
+		l, err := Look(context.Background(), c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		return all(l)
+	}
+	c := newCache(t)
+	record(t, c, hits(1, "a", 5, time.Second, 0), miss(2, "b", time.Minute))
+	openLedger(t, c).Close()
+	for _, waiting := range [][]records.Line{
+		nil,
+		{hits(1, "a", 2, time.Second, 0), hits(3, "c", 1, 3*time.Second, 48*time.Hour)},
+		{gone(1, records.Evicted), miss(1, "a", 2*time.Second)},
+		slices.Repeat([]records.Line{hits(4, "d", 1, time.Millisecond, time.Hour)}, 10_000), // which is much, and is merged
+	} {
+		if len(waiting) > 0 {
+			record(t, c, waiting...)
+		}
+		got, had := look(c), c.Disk.HasRecords()
+		if len(waiting) < 10_000 && had != (len(waiting) > 0) {
+			t.Errorf("of %d records some wait: %v", len(waiting), had)
+		}
+		l := openLedger(t, c)
+		want := all(l)
+		l.Close()
+		for i := range min(len(want.Misses), len(got.Misses)) {
+			if got.Misses[i].Was == "" { // of one that waits it is said only that it was removed
+				want.Misses[i].Was = ""
+			}
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Errorf("with %d waiting (-merged +looked at):\n%s", len(waiting), d)
+		}
+	}
+	if n := all(openLedger(t, c)).Totals; len(n) != 4 || n[0].App != "d" || n[0].Saved != 10_000_000 || n[2].App != "a" || n[2].Hits != 7 {
+		t.Errorf("%+v", n)
+	}
+}

@@ -24,7 +24,7 @@ type waiting struct {
 // times as long as to read it. Days, Totals and Misses include what waits; of a miss that waits Was says only whether the entry had been
 // removed. The caller closes the index.
 func Look(ctx context.Context, c cli.Cache) (*Ledger, error) {
-	l := &Ledger{d: c.Disk}
+	l := &Ledger{d: c.Disk, hurried: true}
 	if !c.Disk.HasRecords() || l.open(true, mergeWait) != nil {
 		return Open(ctx, c)
 	}
