@@ -82,11 +82,12 @@ func TestTimingOfCalls(t *testing.T) {
 	var lookup, hit, found, counter float64
 	var inGo time.Duration
 	// Two entries into Go, of which each holds signals back and lets them go again
-	// (two system calls): 1.1 µs on two cores of an AMD EPYC.
-	const most = 1500
+	// (two system calls), and is what a call that only counts is. The bar is two such calls of
+	// the same run and a twentieth of each (docs/decisions/193-bars-of-a-machine.md).
+	most := func() float64 { return 2.1 * counter }
 	// The two are measured in turn, and the fastest count: another process may take the CPU.
 	for round := range 10 {
-		if round >= 3 && hit <= float64(inGo.Nanoseconds())+most {
+		if round >= 3 && hit <= float64(inGo.Nanoseconds())+most() {
 			break
 		}
 		var l, a, f, c float64
@@ -95,7 +96,10 @@ func TestTimingOfCalls(t *testing.T) {
 		}
 		g := goHit(t)
 		if hit == 0 || a < hit {
-			lookup, hit, found, counter = l, a, f, c
+			lookup, hit, found = l, a, f
+		}
+		if counter == 0 || c < counter {
+			counter = c
 		}
 		if inGo == 0 || g < inGo {
 			inGo = g
@@ -104,7 +108,7 @@ func TestTimingOfCalls(t *testing.T) {
 	own := float64(inGo.Nanoseconds())
 	t.Logf("get-or-build hit: %.0f ns through C (%.0f of them C's own), %.0f ns in Go: %.2f times, %+.0f ns", hit, lookup, own, hit/own, hit-own)
 	t.Logf("found on disk, 50 KB: %.1f µs; one counter: %.0f ns", found/1e3, counter)
-	if hit > own+most {
-		t.Errorf("a hit through C takes %.0f ns more than in Go, at most %d", hit-own, most)
+	if hit > own+most() {
+		t.Errorf("a hit through C takes %.0f ns more than in Go, at most %.0f: two calls that only count", hit-own, most())
 	}
 }
