@@ -333,7 +333,7 @@ func TestClockJumps(t *testing.T) {
 func TestManyEntriesThenGC(t *testing.T) {
 	timing.Long(t)
 	if raceEnabled {
-		t.Skip("one thread, for minutes: make full-plain runs it")
+		t.Skip("one thread, for minutes: make full-long runs it")
 	}
 	const entries = 200_000
 	s := open(t, func(o *Options) {
