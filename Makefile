@@ -82,7 +82,8 @@ $(FULL): drivers-test drivers-cuda s3server
 
 # The race detector sees what runs in the test's own process. The tests of PROCESSES start C programs, and kernstash as
 # users have it: their long forms run without it. Those of APART do both, and most of the time of the long forms is other
-# people's compilers', or processes that are killed: the race detector has their short forms.
+# people's compilers', or processes that are killed: the race detector has their short forms, and the tests that
+# have long ones run once more, without it (scripts/longtests).
 PROCESSES = ./shim/... ./docs
 APART = ./store/disk ./worker/build ./cmd/kernstash/internal/compile ./gpu/rtc ./capi ./deps
 # make check vets; that and the debug information are a fifth of compiling.
@@ -93,7 +94,9 @@ full-race:
 	$(TEST) -race -vet=off -ldflags=-w -timeout 20m -count=1 $(APART)
 full-long: export KERNSTASH_TEST_LONG = 1
 full-long:
-	$(TEST) -vet=off -ldflags=-w -timeout 40m -count=1 -skip TestCrowdUnderLimit $(PROCESSES) $(APART)
+	$(TEST) -vet=off -ldflags=-w -timeout 40m -count=1 $(PROCESSES)
+	$(TEST) -vet=off -ldflags=-w -timeout 40m -count=1 -skip TestCrowdUnderLimit \
+		-run "$$($(GO) run ./scripts/longtests $$($(GO) list -f '{{.Dir}}' $(APART)))" $(APART)
 # What repeats one thread's work many times, which the race detector only slows down: there it
 # takes its short form.
 full-plain: export KERNSTASH_TEST_LONG = 1
@@ -102,8 +105,9 @@ full-plain:
 full-crowd: export KERNSTASH_TEST_LONG = 1
 full-crowd:
 	$(TEST) -vet=off -ldflags=-w -timeout 10m -count=1 -run Crowd ./store/disk
+# Each commit has a third of the targets; the inputs of all that were found before are among the tests.
 full-fuzz:
-	$(MAKE) fuzz FUZZTIME=5s
+	scripts/fuzz 5s $$(($${TEST_SEED:-0} % 3)) 3
 # The bars are checked in memory, if there is room. What a new directory costs on a disk after the
 # tests depends on what they deleted (docs/RESULTS.md); a put on the disk itself is checked against
 # as many new directories.
