@@ -94,7 +94,7 @@ full-race:
 	$(TEST) -race -vet=off -ldflags=-w -timeout 20m -count=1 $(APART)
 full-long: export KERNSTASH_TEST_LONG = 1
 full-long:
-	$(TEST) -vet=off -ldflags=-w -timeout 40m -count=1 $(PROCESSES)
+	$(TEST) -p 3 -vet=off -ldflags=-w -timeout 40m -count=1 $(PROCESSES) # half of their time they wait
 	$(TEST) -vet=off -ldflags=-w -timeout 40m -count=1 -skip TestCrowdUnderLimit \
 		-run "$$($(GO) run ./scripts/longtests $$($(GO) list -f '{{.Dir}}' $(APART)))" $(APART)
 # What repeats one thread's work many times, which the race detector only slows down: there it
