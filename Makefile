@@ -75,7 +75,7 @@ modules: s3server
 # Each step is a target, and they run one after the other (no -j): with -k all do, whatever
 # fails before them.
 FULL = full-race full-long full-plain full-crowd full-fuzz full-bench full-million full-applications
-.PHONY: $(FULL)
+.PHONY: $(FULL) race-long
 
 test-full: $(FULL) ## the longer process tests and fuzzing, after make test
 $(FULL): drivers-test drivers-cuda s3server
@@ -92,6 +92,9 @@ full-race:
 	KERNSTASH_TEST_LONG=1 $(TEST) -race -vet=off -ldflags=-w -timeout 40m -count=1 $$($(GO) list $(LONGEST) ./... | \
 		grep -vxF "$$($(GO) list $(PROCESSES) $(APART))")
 	$(TEST) -race -vet=off -ldflags=-w -timeout 20m -count=1 $(APART)
+race-long: export KERNSTASH_TEST_LONG = 1
+race-long: drivers-test drivers-cuda s3server ## every long form with the race detector, an hour: by hand, before what runs at once changes
+	$(TEST) -race -timeout 60m -count=1 $(LONGEST) ./...
 full-long: export KERNSTASH_TEST_LONG = 1
 full-long:
 	$(TEST) -p 3 -vet=off -ldflags=-w -timeout 40m -count=1 $(PROCESSES) # half of their time they wait

@@ -52,11 +52,6 @@ func coldBuilds(t *testing.T, d stage.Driver, source string, builds int, layered
 	return all
 }
 
-func lowerQuartile(d []time.Duration) time.Duration {
-	d = slices.Sorted(slices.Values(d))
-	return d[len(d)/4]
-}
-
 func median(d []time.Duration) time.Duration {
 	d = slices.Sorted(slices.Values(d))
 	return d[len(d)/2]
@@ -68,9 +63,9 @@ func median(d []time.Duration) time.Duration {
 //
 // How long builds take varies by more than that. So a second layer, next to the driver,
 // measures the driver: the rest of the call is the delay. What the layer does beside the
-// application is not in it, but in what builds take: the lower quartiles of all builds with
-// the layer and of all without, in processes that run in turn, must not differ by more than
-// they may. Other people's work on the machine only adds to times, so quartiles vary less than medians.
+// application is not in it, but in what builds take: the medians of the fastest process with
+// the layer and of the fastest without, of processes that run in turn, must not differ by
+// more than they may.
 func TestTimingOfColdBuilds(t *testing.T) {
 	timing.Only(t)
 	b := newBuilder(t)
@@ -91,13 +86,12 @@ func TestTimingOfColdBuilds(t *testing.T) {
 					m := measureCold(t, d, source, c.builds, c.rounds)
 					if attempt == 1 {
 						all = m
-					} else {
-						all = all.least(&m)
 					}
+					all = all.least(&m)
 					wrong := all.wrong()
 					t.Logf("the driver takes %v; delayed by %v (%.2f %%), the first in a process by %v (of %v; each: %v); builds take %v alone, %+.1f %% under the layer",
 						m.driver, m.later, percent(m.later, m.driver), m.first, m.firstDriver, m.firsts,
-						lowerQuartile(m.alone), percent(m.longer(), lowerQuartile(m.alone)))
+						m.alone, percent(m.under-m.alone, m.alone))
 					if wrong == "" {
 						return
 					}
@@ -113,20 +107,20 @@ func TestTimingOfColdBuilds(t *testing.T) {
 
 func percent(part, of time.Duration) float64 { return 100 * part.Seconds() / of.Seconds() }
 
-// coldTimes are medians over cold builds, and what they take.
+// coldTimes are medians over cold builds.
 type coldTimes struct {
 	driver, firstDriver time.Duration // of builds in the driver; of the first in a process
 	later, first        time.Duration // delays
 	firsts              []time.Duration
-	alone, under        []time.Duration // builds without the layer, and with it, all but the first in each process
+	alone, under        time.Duration // builds without the layer, and with it, of the fastest process each
 }
 
-// least returns the least of each figure of two attempts, and the builds of both.
+// least returns the least of each figure of two attempts.
 func (m *coldTimes) least(n *coldTimes) coldTimes {
 	return coldTimes{
 		driver: min(m.driver, n.driver), firstDriver: min(m.firstDriver, n.firstDriver),
 		later: min(m.later, n.later), first: min(m.first, n.first), firsts: n.firsts,
-		alone: slices.Concat(m.alone, n.alone), under: slices.Concat(m.under, n.under),
+		alone: min(m.alone, n.alone), under: min(m.under, n.under),
 	}
 }
 
@@ -139,30 +133,33 @@ func (m *coldTimes) wrong() string {
 		return fmt.Sprintf("delayed by %v, at most %v", m.later, bar)
 	case m.first > most:
 		return fmt.Sprintf("the first in a process is delayed by %v, at most %v", m.first, most)
-	case m.longer() > bar:
-		return fmt.Sprintf("builds take %v longer, of %d, at most %v", m.longer(), len(m.alone), bar)
+	case m.under-m.alone > bar:
+		return fmt.Sprintf("builds take %v longer, at most %v", m.under-m.alone, bar)
 	}
 	return ""
 }
 
-// longer returns how much longer builds take under the layer.
-func (m *coldTimes) longer() time.Duration { return lowerQuartile(m.under) - lowerQuartile(m.alone) }
-
 func measureCold(t *testing.T, d stage.Driver, source string, builds, rounds int) coldTimes {
 	t.Helper()
 	var first, firstDriver, later, driver, alone, under []time.Duration
-	for range rounds {
-		for _, c := range coldBuilds(t, d, source, builds, false)[1:] {
-			alone = append(alone, c.took)
+	took := func(all []cold) time.Duration {
+		var took []time.Duration
+		for _, c := range all {
+			took = append(took, c.took)
 		}
+		return median(took)
+	}
+	for range rounds {
+		alone = append(alone, took(coldBuilds(t, d, source, builds, false)[1:]))
 		all := coldBuilds(t, d, source, builds, true)
 		first, firstDriver = append(first, all[0].delay()), append(firstDriver, all[0].driver)
 		for _, c := range all[1:] {
-			later, driver, under = append(later, c.delay()), append(driver, c.driver), append(under, c.took)
+			later, driver = append(later, c.delay()), append(driver, c.driver)
 		}
+		under = append(under, took(all[1:]))
 	}
 	return coldTimes{
 		driver: median(driver), firstDriver: median(firstDriver), later: median(later), first: median(first), firsts: first,
-		alone: alone, under: under,
+		alone: slices.Min(alone), under: slices.Min(under),
 	}
 }
