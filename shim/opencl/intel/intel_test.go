@@ -10,7 +10,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -18,6 +17,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/kernstash/kernstash/internal/cbuild"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/shim/opencl/internal/stage"
 )
@@ -386,32 +386,17 @@ func bareCalls(t *testing.T, path string) float64 {
 	return least
 }
 
-// bareLibrary builds a library of Go that does nothing, and returns a function that says in how many microseconds a
-// process opens it and calls its function the first time: the lower quartile of forty.
-func bareLibrary(t *testing.T) func(t *testing.T) float64 {
+// bareLibrary returns, in microseconds, how long a process needs to open a library of Go that does nothing, and to
+// call it the first time: the lower quartile of forty.
+func bareLibrary(t *testing.T, bare cbuild.Bare) float64 {
 	t.Helper()
-	library := filepath.Join(t.TempDir(), "bare.so")
-	if out, err := exec.Command("go", "build", "-buildmode=c-shared", "-o", library, "../testdata/bare").CombinedOutput(); err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	var all []float64
+	for range 40 {
+		first, _ := bare.Opened(t)
+		all = append(all, float64(first.Nanoseconds())/1e3)
 	}
-	program := stage.Program(t, "opens")
-	return func(t *testing.T) float64 {
-		t.Helper()
-		var all []float64
-		for range 40 {
-			out, err := exec.Command(program, library).Output()
-			if err != nil {
-				t.Fatal(err)
-			}
-			took, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
-			if err != nil {
-				t.Fatal(err)
-			}
-			all = append(all, took)
-		}
-		slices.Sort(all)
-		return all[10]
-	}
+	slices.Sort(all)
+	return all[10]
 }
 
 // From the second in a process, a hit takes little more than one of the driver's own cache of binaries,
@@ -431,7 +416,7 @@ func TestTimingOfIntelHits(t *testing.T) {
 	timing.Only(t)
 	b := newBuilder(t)
 	own := b.ownCache(t)
-	opens := bareLibrary(t)
+	bare := cbuild.NewBare(t)
 	for _, c := range []struct {
 		name, source string
 		rounds       string
@@ -472,7 +457,7 @@ func TestTimingOfIntelHits(t *testing.T) {
 				}
 				slices.Sort(alone)
 				slices.Sort(under)
-				calls, library = min(calls, bareCalls(t, source)), min(library, opens(t))
+				calls, library = min(calls, bareCalls(t, source)), min(library, bareLibrary(t, bare))
 				t.Logf("the calls of a hit, bare: %.1f µs; a bare library of Go is opened in %.0f µs", calls, library)
 				t.Logf("first in a process, least, lower quartile, median of 40: %.0f, %.0f, %.0f and %.0f, %.0f, %.0f µs: %+.0f µs",
 					alone[0], alone[10], alone[20], under[0], under[10], under[20], under[10]-alone[10])

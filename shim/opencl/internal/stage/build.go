@@ -111,7 +111,6 @@ var targets = map[string]target{
 	"threads":        {"threads", []string{"-lOpenCL"}, nil},
 	"units":          {"units", []string{"-lOpenCL"}, nil},
 	"hits":           {"hits", []string{"-lOpenCL"}, nil},
-	"opens":          {"opens", []string{"-ldl"}, nil},
 	"delay":          {"delay", []string{"-lOpenCL", "-ldl"}, []string{"stopwatch.so"}},
 	"appends.so":     {"appends", []string{"-shared", "-fPIC"}, nil},
 	"stopwatch.so":   {"stopwatch", []string{"-shared", "-fPIC"}, nil},
