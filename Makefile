@@ -84,8 +84,8 @@ $(FULL): drivers-test drivers-cuda s3server
 # users have it: their long forms run without it. Those of APART do both, and most of the time of the long forms is other
 # people's compilers', or processes that are killed: the race detector has their short forms, and the tests that
 # have long ones run once more, without it (scripts/longtests).
-PROCESSES = ./shim/... ./docs
-APART = ./store/disk ./worker/build ./cmd/kernstash/internal/compile ./gpu/rtc ./capi ./deps
+PROCESSES = ./shim/... ./cmd/kernstash/internal/compile ./docs
+APART = ./store/disk ./worker/build ./gpu/rtc ./capi ./deps
 # make check vets; that and the debug information are a fifth of compiling.
 full-race full-long full-plain full-crowd: export GOFLAGS := $(shell $(GO) env GOFLAGS) -gcflags=all=-dwarf=false
 full-race:

@@ -16,7 +16,7 @@ import (
 	"github.com/kernstash/kernstash/stats"
 )
 
-var optionLines = flag.Int("lines", 0, "random lists of options for each NVRTC; 0: 6, or 75 with KERNSTASH_TEST_LONG")
+var optionLines = flag.Int("lines", 0, "random lists of options for each NVRTC; 0: 6, 40 with KERNSTASH_TEST_LONG, 75 where that is all")
 
 // nvrtcOptions are options of NVRTC that a list is made of, each in its spellings. Not here: --restrict, which lasts.
 var nvrtcOptions = [][]string{
@@ -43,10 +43,7 @@ func TestRandomOptionsOfNVRTC(t *testing.T) {
 	t.Parallel()
 	n, from := *optionLines, timing.Seed(t)
 	if n == 0 {
-		n = 6
-		if timing.IsLong() {
-			n = 75
-		}
+		n = timing.Cases(6, 40, 75)
 	}
 	include, other := t.TempDir(), t.TempDir()
 	const header = "#pragma once\n#ifndef LIKE\n#define LIKE %d\n#endif\ninline __device__ int twice(int i) { int unused; int s = 0; for (int j = 0; j < i; j++) s += j ^ LIKE; return s; }\n"

@@ -47,3 +47,18 @@ func Seed(t testing.TB) uint64 {
 
 // IsLong reports whether KERNSTASH_TEST_LONG is set: tests take their long forms.
 func IsLong() bool { return os.Getenv("KERNSTASH_TEST_LONG") != "" }
+
+// IsWhole reports whether KERNSTASH_TEST_LONG is "all": long forms take all their cases, for
+// which CI has no time. Else they take a part of them, another one with another Seed.
+func IsWhole() bool { return os.Getenv("KERNSTASH_TEST_LONG") == "all" }
+
+// Cases returns how many cases a test makes up: in the short form, in the long one, and of IsWhole.
+func Cases(short, long, whole int) int {
+	switch {
+	case IsWhole():
+		return whole
+	case IsLong():
+		return long
+	}
+	return short
+}

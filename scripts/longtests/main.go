@@ -72,7 +72,7 @@ func add(mentions map[string]map[string]bool, fn *ast.FuncDecl) {
 // long returns the tests that name what has a long form, or a function that does, and so on. Builds with sanitizers,
 // which shim/opencl/internal/stage and internal/cbuild make, are of long forms only.
 func long(mentions map[string]map[string]bool) (tests []string) {
-	has := map[string]bool{"Long": true, "IsLong": true, "KERNSTASH_TEST_LONG": true, "Sanitizers": true, "asan": true, "tsan": true}
+	has := map[string]bool{"Long": true, "IsLong": true, "Cases": true, "KERNSTASH_TEST_LONG": true, "Sanitizers": true, "asan": true, "tsan": true}
 	for again := true; again; {
 		again = false
 		for name, named := range mentions {

@@ -369,7 +369,7 @@ func TestLinksOfOtherInputs(t *testing.T) {
 	}
 }
 
-var linkRounds = flag.Int("links", 0, "random sequences of calls of nvJitLink, and of libnvvm; 0: 12, or 150 with KERNSTASH_TEST_LONG")
+var linkRounds = flag.Int("links", 0, "random sequences of calls of nvJitLink, and of libnvvm; 0: 12, 50 with KERNSTASH_TEST_LONG, 150 where that is all")
 
 // Random calls are answered as the library answers them, whatever is in the cache.
 func TestRandomLinks(t *testing.T) {
@@ -380,10 +380,7 @@ func TestRandomLinks(t *testing.T) {
 	options := []string{"-Xptxas=-v", "-lto", "-maxrregcount=32", "-O3", "-lineinfo", "-verbose", "-ftz=1", "-optimize-unused-variables"}
 	rounds := *linkRounds
 	if rounds == 0 {
-		rounds = 12
-		if timing.IsLong() {
-			rounds = 150
-		}
+		rounds = timing.Cases(12, 50, 150)
 	}
 	for range rounds {
 		calls := []string{"create -arch=sm_80"}

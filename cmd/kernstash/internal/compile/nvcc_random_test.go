@@ -18,7 +18,7 @@ import (
 	"github.com/kernstash/kernstash/internal/timing"
 )
 
-var nvccLines = flag.Int("nvcc-lines", 0, "random command lines of nvcc; 0: 4, or 100 with KERNSTASH_TEST_LONG")
+var nvccLines = flag.Int("nvcc-lines", 0, "random command lines of nvcc; 0: 4, 40 with KERNSTASH_TEST_LONG, 100 where that is all")
 
 // TestRandomCommandLinesOfNVCC: with any options, in any order, what is served is what nvcc makes.
 func TestRandomCommandLinesOfNVCC(t *testing.T) {
@@ -37,10 +37,7 @@ func TestRandomCommandLinesOfNVCC(t *testing.T) {
 	}
 	n := *nvccLines
 	if n == 0 {
-		n = 4
-		if timing.IsLong() {
-			n = 100
-		}
+		n = timing.Cases(4, 40, 100)
 	}
 	seed := timing.Seed(t)
 	for i := range n {

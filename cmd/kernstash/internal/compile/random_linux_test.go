@@ -16,7 +16,7 @@ import (
 	"github.com/kernstash/kernstash/internal/timing"
 )
 
-var lines = flag.Int("lines", 0, "random command lines of ptxas; 0: 25, or 450 with KERNSTASH_TEST_LONG")
+var lines = flag.Int("lines", 0, "random command lines of ptxas; 0: 25, 150 with KERNSTASH_TEST_LONG, 450 where that is all")
 
 // TestRandomPTXAS: of any command line ptxas makes and says the same with the cache, and again where
 // it may be found. All lines share a cache, so what one has kept must not be taken for another's.
@@ -25,10 +25,7 @@ func TestRandomPTXAS(t *testing.T) {
 	tool := ptxas(t)
 	n, from := *lines, timing.Seed(t)
 	if n == 0 {
-		n = 25
-		if timing.IsLong() {
-			n = 450
-		}
+		n = timing.Cases(25, 150, 450)
 	}
 	help := newPlace(t).plain(tool, "--help").Stdout
 	known := func(options [][]string) [][]string {
