@@ -74,19 +74,20 @@ modules: s3server
 
 # Each step is a target, and they run one after the other (no -j): with -k all do, whatever
 # fails before them.
-FULL = full-race full-long full-crowd full-fuzz full-bench full-million full-applications
+FULL = full-race full-long full-plain full-crowd full-fuzz full-bench full-million full-applications
 .PHONY: $(FULL) race-long
 
 test-full: $(FULL) ## the longer process tests and fuzzing, after make test
 $(FULL): drivers-test drivers-cuda s3server
 
 # The race detector sees what runs in the test's own process. The tests of PROCESSES start C programs, and kernstash as
-# users have it. Those of APART do both, and most of the time of their long forms is other people's compilers', processes
-# that are killed, or one thread's work many times: the race detector has their short forms.
+# users have it: their long forms run without it. Those of APART do both, and most of the time of the long forms is other
+# people's compilers', or processes that are killed: the race detector has their short forms, and the tests that
+# have long ones run once more, without it (scripts/longtests).
 PROCESSES = ./shim/... ./cmd/kernstash/internal/compile ./docs
 APART = ./store/disk ./worker/build ./gpu/rtc ./capi ./deps
 # make check vets; that and the debug information are a fifth of compiling.
-full-race full-long full-crowd: export GOFLAGS := $(shell $(GO) env GOFLAGS) -gcflags=all=-dwarf=false
+full-race full-long full-plain full-crowd: export GOFLAGS := $(shell $(GO) env GOFLAGS) -gcflags=all=-dwarf=false
 full-race:
 	KERNSTASH_TEST_LONG=1 $(TEST) -race -vet=off -ldflags=-w -timeout 40m -count=1 $$($(GO) list $(LONGEST) ./... | \
 		grep -vxF "$$($(GO) list $(PROCESSES) $(APART))")
@@ -94,11 +95,16 @@ full-race:
 race-long: export KERNSTASH_TEST_LONG = 1
 race-long: drivers-test drivers-cuda s3server ## every long form with the race detector, an hour: by hand, before what runs at once changes
 	$(TEST) -race -timeout 60m -count=1 $(LONGEST) ./...
-# Three packages at once, as half of their time they wait, and the longest first; and the root's, as of some
-# tests the race detector has the short form. full-crowd measures the crowd, by itself.
 full-long: export KERNSTASH_TEST_LONG = 1
 full-long:
-	$(TEST) -p 3 -vet=off -ldflags=-w -timeout 40m -count=1 -skip TestCrowdUnderLimit $(APART) $(PROCESSES) .
+	$(TEST) -p 3 -vet=off -ldflags=-w -timeout 40m -count=1 $(PROCESSES) # half of their time they wait
+	$(TEST) -vet=off -ldflags=-w -timeout 40m -count=1 -skip TestCrowdUnderLimit \
+		-run "$$($(GO) run ./scripts/longtests $$($(GO) list -f '{{.Dir}}' $(APART)))" $(APART)
+# What repeats one thread's work many times, which the race detector only slows down: there it
+# takes its short form.
+full-plain: export KERNSTASH_TEST_LONG = 1
+full-plain:
+	$(TEST) -vet=off -ldflags=-w -timeout 20m -count=1 -run 'Fault|Metamorphic' .
 full-crowd: export KERNSTASH_TEST_LONG = 1
 full-crowd:
 	$(TEST) -vet=off -ldflags=-w -timeout 10m -count=1 -run Crowd ./store/disk
