@@ -96,7 +96,7 @@ func TestRandomOptionsOfNVRTC(t *testing.T) {
 				}
 			}
 			t.Logf("%d of %d are compiled, %d of these found again", made, n, found)
-			if made > 0 && found < made*2/3 {
+			if made >= 20 && found < made*2/3 { // of a few all may have options with which nothing is kept
 				t.Errorf("%d found again of %d that are compiled", found, made)
 			}
 		})

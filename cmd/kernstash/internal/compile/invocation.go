@@ -64,6 +64,7 @@ func Names() (names []string) {
 type options struct {
 	valued []string // with an argument, behind "=" or as the next word
 	joined []string // names behind which it may stand at once
+	never  []string // names behind which it is never the next word, as it may be left out
 	flags  []string // without
 }
 
@@ -77,8 +78,14 @@ func find(all []string, name string) string {
 
 // A commandLine is split into options and what is none.
 type commandLine struct {
-	options [][2]string // the first name, and the argument
+	options []option
 	others  []string
+}
+
+type option struct {
+	name     string // the first of its names
+	argument string
+	written  string // the words
 }
 
 // split reads a command line of which every option is known.
@@ -90,7 +97,7 @@ func (o *options) split(args []string) (l commandLine, err error) {
 			continue
 		}
 		if flag := find(o.flags, word); flag != "" {
-			l.options = append(l.options, [2]string{flag, ""})
+			l.options = append(l.options, option{flag, "", word})
 			continue
 		}
 		name, argument, has := strings.Cut(word, "=")
@@ -102,13 +109,15 @@ func (o *options) split(args []string) (l commandLine, err error) {
 		if name = find(o.valued, name); name == "" {
 			return l, fmt.Errorf("option %s", word)
 		}
+		written := word
 		if !has {
-			if i++; i == len(args) {
+			if i++; i == len(args) || slices.Contains(o.never, word) {
 				return l, fmt.Errorf("option %s without an argument", word)
 			}
 			argument = args[i]
+			written += " " + argument
 		}
-		l.options = append(l.options, [2]string{name, argument})
+		l.options = append(l.options, option{name, argument, written})
 	}
 	return l, nil
 }
@@ -116,11 +125,11 @@ func (o *options) split(args []string) (l commandLine, err error) {
 // take removes the option of a name, which must stand there once, and returns its argument.
 func (l *commandLine) take(name string) (argument string, err error) {
 	n := 0
-	l.options = slices.DeleteFunc(l.options, func(o [2]string) bool {
-		if o[0] != name {
+	l.options = slices.DeleteFunc(l.options, func(o option) bool {
+		if o.name != name {
 			return false
 		}
-		argument = o[1]
+		argument = o.argument
 		n++
 		return true
 	})
@@ -130,11 +139,11 @@ func (l *commandLine) take(name string) (argument string, err error) {
 	return argument, nil
 }
 
-// attributes returns the options as attributes. The words of kernstash's options would be looked
-// through by the rules of compilers in a process.
+// attributes returns the options as attributes, as they are written: a version may refuse one spelling and take
+// another. The words of kernstash's options would be looked through by the rules of compilers in a process.
 func (l *commandLine) attributes() (pairs []key.Pair) {
 	for _, o := range l.options {
-		pairs = append(pairs, key.Pair{Name: "option", Value: o[0] + "=" + o[1]}) // -DX= is not -DX
+		pairs = append(pairs, key.Pair{Name: "option", Value: o.written})
 	}
 	return pairs
 }

@@ -131,15 +131,15 @@ func (v *invocation) readNVCC(l *commandLine) (err error) {
 	v.input = l.others[0]
 	suffix, fits, depends, named := "", strings.HasSuffix(v.input, ".cu"), false, false
 	for _, o := range l.options {
-		if as, ok := modes[o[0]]; ok {
+		if as, ok := modes[o.name]; ok {
 			if suffix != "" {
 				return errors.New("more than one thing to make")
 			}
 			suffix = as
 		}
-		switch o[0] {
+		switch o.name {
 		case "--x":
-			fits = o[1] == "cu"
+			fits = o.argument == "cu"
 		case "--generate-dependencies-with-compile", "--generate-nonsystem-dependencies-with-compile":
 			depends = true
 		case "--dependency-target-name":
@@ -147,7 +147,7 @@ func (v *invocation) readNVCC(l *commandLine) (err error) {
 		case "--generate-line-info":
 			v.timed = true // ptxas writes the time of the input
 		default:
-			err = checkNVCC(o[0], o[1])
+			err = checkNVCC(o.name, o.argument)
 		}
 		if err != nil {
 			return err
@@ -161,7 +161,7 @@ func (v *invocation) readNVCC(l *commandLine) (err error) {
 	}
 	base := filepath.Base(v.input)
 	v.output = strings.TrimSuffix(base, filepath.Ext(base)) + suffix
-	if slices.ContainsFunc(l.options, func(o [2]string) bool { return o[0] == "--output-file" }) {
+	if slices.ContainsFunc(l.options, func(o option) bool { return o.name == "--output-file" }) {
 		if v.output, err = l.take("--output-file"); err != nil {
 			return err
 		}
@@ -186,9 +186,9 @@ func (v *invocation) readNVCC(l *commandLine) (err error) {
 }
 
 // checkNVCC returns an error where an argument may have what the option in general has not.
-func checkNVCC(option, argument string) error {
+func checkNVCC(name, argument string) error {
 	ok := true
-	switch option {
+	switch name {
 	case "--relocatable-device-code":
 		ok = argument == "false"
 	case "--gpu-architecture", "--gpu-code", "--generate-code":
@@ -199,14 +199,14 @@ func checkNVCC(option, argument string) error {
 		ok = all(argument, isHostOption)
 	case "--ptxas-options":
 		l, err := ptxasOptions.split(wordsOf(argument))
-		ok = err == nil && len(l.others) == 0 && !slices.ContainsFunc(l.options, func(o [2]string) bool { return o[0] == "--output-file" })
+		ok = err == nil && len(l.others) == 0 && !slices.ContainsFunc(l.options, func(o option) bool { return o.name == "--output-file" })
 	case "--cudafe-options":
 		ok = all(argument, func(w string) bool { return strings.HasPrefix(w, "--diag_") || w == "--display_error_number" })
 	case "--fatbin-options":
 		ok = all(argument, func(w string) bool { return strings.HasPrefix(strings.TrimLeft(w, "-"), "compress-") })
 	}
 	if !ok {
-		return fmt.Errorf("option %s=%s", option, argument)
+		return fmt.Errorf("option %s=%s", name, argument)
 	}
 	return nil
 }

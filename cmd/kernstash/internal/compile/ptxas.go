@@ -29,6 +29,7 @@ var ptxasOptions = options{
 		"--minnctapersm", "-minnctapersm", "--position-independent-code", "-pic",
 	},
 	joined: []string{"-O", "-m"},
+	never:  []string{"-O"}, // "-O 3" is -O, and an input called 3
 	flags: []string{
 		"--compile-as-tools-patch", "-astoolspatch", "--compile-only", "-c", "--disable-warnings", "-w",
 		"--disable-optimizer-constants", "-disable-optimizer-consts", "--dont-merge-basicblocks", "-no-bb-merge",
