@@ -83,7 +83,8 @@ $(FULL): drivers-test drivers-cuda s3server
 # The race detector sees what runs in the test's own process. The tests of PROCESSES start C programs, and kernstash as
 # users have it: their long forms run without it. Those of APART do both, and most of the time of the long forms is other
 # people's compilers', or processes that are killed: the race detector has their short forms, and the tests that
-# have long ones run once more, without it (scripts/longtests).
+# have long ones run once more, without it (scripts/longtests), in memory where there is room: on a disk
+# store/disk's take twice as long. make test and full-race have their short forms on the disk.
 PROCESSES = ./shim/... ./cmd/kernstash/internal/compile ./docs
 APART = ./store/disk ./worker/build ./gpu/rtc ./capi ./deps
 # make check vets; that and the debug information are a fifth of compiling.
@@ -98,13 +99,13 @@ race-long: drivers-test drivers-cuda s3server ## every long form with the race d
 full-long: export KERNSTASH_TEST_LONG = 1
 full-long:
 	$(TEST) -p 3 -vet=off -ldflags=-w -timeout 40m -count=1 $(PROCESSES) # half of their time they wait
-	$(TEST) -vet=off -ldflags=-w -timeout 40m -count=1 -skip TestCrowdUnderLimit \
+	TMPDIR="$$(scripts/steady)" $(TEST) -vet=off -ldflags=-w -timeout 40m -count=1 -skip TestCrowdUnderLimit \
 		-run "$$($(GO) run ./scripts/longtests $$($(GO) list -f '{{.Dir}}' $(APART)))" $(APART)
 # What repeats one thread's work many times, which the race detector only slows down: there it
 # takes its short form.
 full-plain: export KERNSTASH_TEST_LONG = 1
 full-plain:
-	$(TEST) -vet=off -ldflags=-w -timeout 20m -count=1 -run 'Fault|Metamorphic' .
+	TMPDIR="$$(scripts/steady)" $(TEST) -vet=off -ldflags=-w -timeout 20m -count=1 -run 'Fault|Metamorphic' .
 full-crowd: export KERNSTASH_TEST_LONG = 1
 full-crowd:
 	$(TEST) -vet=off -ldflags=-w -timeout 10m -count=1 -run Crowd ./store/disk
