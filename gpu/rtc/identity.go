@@ -45,10 +45,23 @@ func (l *Library) identify() (key.Device, error) {
 	for _, lib := range libraries {
 		d.Compiler = append(d.Compiler, key.Pair{Name: lib.Soname, Value: lib.ID})
 	}
-	if l.api == NVRTC && l.major >= 12 { // what was kept before may have been made after --restrict: see lasting.go
+	switch { // what was kept before may have been made after --restrict: see lasting.go
+	case l.hasOwnCache(nil):
+		d.Compiler = append(d.Compiler, key.Pair{Name: "kept since", Value: "NVRTC's own cache is not used"})
+	case l.api == NVRTC && l.major >= 12:
 		d.Compiler = append(d.Compiler, key.Pair{Name: "kept since", Value: "--restrict is known to last"})
 	}
 	return d, nil
+}
+
+// noOwnCache switches off the cache that NVRTC has from 12.9 on, in ~/.nv/ComputeCache. That hands out what another process
+// made after --restrict as if it had been made without (seen with 13.0).
+const noOwnCache = "--no-cache"
+
+// hasOwnCache reports whether the library may answer a compile with these options from a cache of its own.
+func (l *Library) hasOwnCache(options []string) bool {
+	return l.api == NVRTC && (l.major > 12 || l.major == 12 && l.minor >= 9) &&
+		!slices.ContainsFunc(options, func(o string) bool { return strings.TrimLeft(o, "-") == strings.TrimLeft(noOwnCache, "-") })
 }
 
 // compilers accepts the sonames of libraries that decide what is made.

@@ -2,14 +2,18 @@ package rtc_test
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/internal/timing"
@@ -143,6 +147,58 @@ func TestRestrictIsNotKept(t *testing.T) {
 		}
 		check("without it", request("k"), first)
 		check("without it, again", request("k"), then)
+	}
+}
+
+// TestOwnCacheOfNVRTC: from 12.9 on NVRTC has a cache of its own, which hands out what was made after --restrict in another
+// process. What is kept is what a process makes that has no such cache.
+func TestOwnCacheOfNVRTC(t *testing.T) {
+	t.Parallel()
+	const roleVariable = "KERNSTASH_TEST_ROLE"
+	request := rtc.Request{Source: []byte("extern \"C\" __global__ void k(const float *a, float *b) { b[0] = a[0]; b[1] = a[0] + 2; }\n"), Name: "k.cu", Options: []string{"-arch=sm_80"}}
+	if role := os.Getenv(roleVariable); role != "" {
+		for _, l := range nvrtcs(t) {
+			major, minor := l.Version()
+			made, err := l.Compile(rtc.Request{Source: request.Source, Name: "k.cu", Options: slices.Concat(request.Options, map[string][]string{"restrict": {"--restrict"}}[role])})
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch role {
+			case "restrict": // and what comes after it
+				made, err = l.Compile(request)
+			case "keep", "find":
+				made, _ = served(t, l, filepath.Join(os.Getenv("HOME"), fmt.Sprintf("%d.%d", major, minor)), request)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			fmt.Printf("made %d.%d %x\n", major, minor, sha256.Sum256(slices.Concat(made.Answer(rtc.PTX).Data, made.Answer(rtc.CUBIN).Data)))
+		}
+		return
+	}
+	home := t.TempDir()
+	play := func(role, disable string) (made string) {
+		t.Helper()
+		cmd := exec.Command(os.Args[0], "-test.run=^TestOwnCacheOfNVRTC$")
+		cmd.Env = append(os.Environ(), roleVariable+"="+role, "HOME="+home, "CUDA_CACHE_PATH="+filepath.Join(home, "nv"), "CUDA_CACHE_DISABLE="+disable)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%s: %v\n%s", role, err, out)
+		}
+		for line := range strings.Lines(string(out)) {
+			if strings.HasPrefix(line, "made ") {
+				made += line
+			}
+		}
+		return made
+	}
+	clean := play("plain", "1")
+	play("restrict", "0")
+	t.Logf("NVRTC's own cache hands out what was made after --restrict: %t", play("plain", "0") != clean)
+	for _, role := range []string{"keep", "find"} {
+		if d := cmp.Diff(clean, play(role, "0")); d != "" || clean == "" {
+			t.Errorf("%s (-what a process makes by itself +what it got):\n%s", role, d)
+		}
 	}
 }
 

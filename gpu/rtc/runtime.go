@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/deps"
@@ -58,18 +59,40 @@ func (r Runtime) Build(_ context.Context, job kernstash.Job) (*Output, *store.Ar
 	runtime.LockOSThread() // whose arithmetic the library folds constants with
 	defer runtime.UnlockOSThread()
 	plain := arithmetic.Default()
-	o, err := r.Library.Compile(q)
+	o, unfit, err := r.Library.compileForStore(q)
 	if err != nil {
 		return nil, nil, err
 	}
 	switch {
 	case !plain || r.Library.Confirm() != nil:
 		return o, nil, nil
-	case isRestricted(r.Library.fn("CompileProgram"), q.Options):
-		return o, nil, errRestricted
+	case unfit != nil:
+		return o, nil, unfit
 	}
 	a, err := o.Artifact(job.Recipe)
 	return o, a, err
+}
+
+// errOwnCache says why what a library that refuses noOwnCache made is not kept.
+var errOwnCache = &kernstash.UnfitError{Why: "NVRTC takes what it makes from a cache of its own"}
+
+// compileForStore compiles what is to be kept. unfit says why it must not be.
+func (l *Library) compileForStore(r Request) (o *Output, unfit, err error) {
+	if !l.hasOwnCache(r.Options) {
+		o, err = l.Compile(r)
+	} else {
+		without := r
+		without.Options = append(slices.Clip(r.Options), noOwnCache)
+		o, err = l.Compile(without)
+		if refused := new(kernstash.BuildError); errors.As(err, &refused) && refused.Code == codeInvalidOption { // that one maybe
+			o, err = l.Compile(r)
+			unfit = errOwnCache
+		}
+	}
+	if unfit == nil && isRestricted(l.fn("CompileProgram"), r.Options) {
+		unfit = errRestricted
+	}
+	return o, unfit, err
 }
 
 // Load returns the output of an artifact.

@@ -173,18 +173,67 @@ static bool gather(const struct rtc_program *p, bool all, struct message *m)
 	return !m->failed;
 }
 
+static void version_of(const struct rtc_program *p, int *major, int *minor)
+{
+	int (*version)(int *, int *);
+	*(void **)&version = p->library->real[RTC_VERSION];
+	if (version(major, minor) != 0)
+		*major = *minor = 0;
+}
+
+/* Whether a compile may be answered from NVRTC's own cache, which it has from 12.9 on. That hands out what another process
+ * made after --restrict (gpu/rtc/lasting.go). */
+static bool has_own_cache(const struct rtc_program *p, int n, const char *const *options)
+{
+	int major, minor;
+	if (p->library->api->number != RTC_NVRTC)
+		return false;
+	version_of(p, &major, &minor);
+	if (major < 12 || (major == 12 && minor < 9))
+		return false;
+	for (int i = 0; i < n; i++)
+		if (strcmp(options[i] + strspn(options[i], "-"), "no-cache") == 0)
+			return false;
+	return true;
+}
+
+/* Compiles what is to be kept: without NVRTC's own cache. *unfit: why it must not be. */
+static int compile_for_store(struct rtc_program *p, int n, const char *const *options, const char **unfit)
+{
+	bool own = has_own_cache(p, n, options);
+	const char **more = own ? calloc((size_t)n + 1, sizeof *more) : NULL;
+	int code = RTC_INVALID_OPTION;
+	*unfit = NULL;
+	if (more != NULL) {
+		if (n > 0)
+			memcpy(more, options, (size_t)n * sizeof *more);
+		more[n] = "--no-cache";
+		code = real_compile(p, (unsigned)n + 1, more);
+		free(more);
+	}
+	if (code == RTC_INVALID_OPTION) { /* that one maybe */
+		code = real_compile(p, (unsigned)n, options);
+		if (own && code == 0)
+			*unfit = "NVRTC takes what it makes from a cache of its own";
+	}
+	if (atomic_load(&p->library->restricted) && !restricts(n, options))
+		*unfit = "NVRTC goes on with --restrict of an earlier compile";
+	return code;
+}
+
 /* The compiler compiles, and the library is told. */
 static int build(struct rtc_program *p, int n, const char *const *options, uint64_t ticket)
 {
 	struct message m = {0};
 	ksf_step step;
+	const char *unfit;
 	uint64_t from = nanoseconds();
-	int code = real_compile(p, (unsigned)n, options);
+	int code = compile_for_store(p, n, options, &unfit);
 	uint64_t took = nanoseconds() - from;
 	bool refused = code == RTC_COMPILATION || code == RTC_INVALID_OPTION;
 	if ((code == 0 || refused) && gather(p, code == 0, &m)) {
-		if (atomic_load(&p->library->restricted) && !restricts(n, options))
-			message_text(&m, KSF_PASSED, "NVRTC goes on with --restrict of an earlier compile");
+		if (unfit != NULL)
+			message_text(&m, KSF_PASSED, unfit);
 		message_result(&m, code == 0 ? KSF_BUILT : KSF_FAILED, code, took);
 	} else {
 		message_free(&m);
@@ -203,11 +252,8 @@ void rtc_add_all(struct message *m, uint32_t tag, char *const *texts, unsigned n
 
 void rtc_add_library(struct message *m, const struct rtc_program *p, uint32_t detail)
 {
-	int (*version)(int *, int *);
-	int major = 0, minor = 0;
-	*(void **)&version = p->library->real[RTC_VERSION];
-	if (version(&major, &minor) != 0)
-		major = minor = 0;
+	int major, minor;
+	version_of(p, &major, &minor);
 	message_number(m, KSF_FUNCTION, detail, (uintptr_t)p->library->real[RTC_COMPILE]);
 	message_number(m, KSF_VERSION, (uint32_t)major, (uint32_t)minor);
 }

@@ -3,6 +3,8 @@
  * compile, precompiled headers; newer LIBRARY. It prints each answer, and must print the
  * same without the cache, with a cold and with a warm one; of a library that lacks a
  * function, that it does. What files it makes go to the working directory.
+ *
+ * newer LIBRARY plain: one compile. newer LIBRARY restrict: the same behind one with --restrict.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -137,6 +139,18 @@ int main(int argc, char **argv)
 	*(void **)&create = look_up("nvrtcCreateProgram");
 	*(void **)&compile = look_up("nvrtcCompileProgram");
 	*(void **)&destroy = look_up("nvrtcDestroyProgram");
+	if (argc > 2) {
+		const char *k = "extern \"C\" __global__ void k(const float *a, float *b) { b[0] = a[0]; b[1] = a[0] + 2; }\n";
+		void *p = make("k", k);
+		run(p, strcmp(argv[2], "restrict") == 0 ? "--restrict" : NULL, NULL);
+		destroy(&p);
+		p = make("k again", k);
+		run(p, NULL, NULL);
+		ask(p);
+		destroy(&p);
+		settle(0, 300);
+		return 0;
+	}
 	FILE *f = fopen("newer.h", "w");
 	if (f == NULL || fputs("#define NEWER 4\ntemplate <class T> __device__ T twice(T x) { return x + x; }\n", f) < 0 || fclose(f) != 0)
 		return 3;
