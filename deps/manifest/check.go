@@ -21,7 +21,7 @@ func (m *Manifest) Check() (renewed bool, changed string) { return m.CheckOn(fil
 
 // CheckOn is Check on another system.
 func (m *Manifest) CheckOn(s files.System) (renewed bool, changed string) {
-	reads, renewed, changed := m.look(s, true)
+	reads, renewed, changed := m.look(s, true, anywhere)
 	if renewed {
 		changed = m.renew(reads)
 	}
@@ -33,25 +33,36 @@ func (m *Manifest) CheckOn(s files.System) (renewed bool, changed string) {
 // file at any moment since then. Files that are so young that a change would
 // not show in the stamp are also read. It names the first that changed; ""
 // says that none did.
-func (m *Manifest) Changed() string { return m.ChangedOn(files.OS) }
+func (m *Manifest) Changed() string { return m.ChangedWhere(anywhere) }
+
+// ChangedWhere is Changed of the paths for which where reports true.
+func (m *Manifest) ChangedWhere(where func(path string) bool) string {
+	_, _, changed := m.look(files.OS, false, where)
+	return changed
+}
+
+func anywhere(string) bool { return true }
 
 // ChangedOn is Changed on another system.
 func (m *Manifest) ChangedOn(s files.System) string {
-	_, _, changed := m.look(s, false)
+	_, _, changed := m.look(s, false, anywhere)
 	return changed
 }
 
 // look names the first path that leads elsewhere than it did, or, unless they may be touched, to
 // a file with another stamp. Else it returns the reads as they are now, and whether some are
-// other ones.
-func (m *Manifest) look(s files.System, mayBeTouched bool) (reads []Read, renewed bool, changed string) {
+// other ones. Paths for which where reports false are not looked at.
+func (m *Manifest) look(s files.System, mayBeTouched bool, where func(path string) bool) (reads []Read, renewed bool, changed string) {
 	at := time.Now()
 	for _, p := range m.probes {
-		if !p.Holds(s) {
+		if where(p.Path) && !p.Holds(s) {
 			return nil, false, p.Path
 		}
 	}
 	for i, was := range m.reads {
+		if !where(was.Path) {
+			continue
+		}
 		now, same := was.again(s, m.files[was.File].Digest, at)
 		if !same || !mayBeTouched && now.Stamp != was.Stamp {
 			return nil, false, was.Path
@@ -155,11 +166,17 @@ func (w *Ways) add(path string, links int) {
 
 // Changed names a directory or link that is another, or was for a moment; "" says that
 // there is none.
-func (w *Ways) Changed() string {
+func (w *Ways) Changed() string { return w.ChangedWhere(anywhere) }
+
+// ChangedWhere is Changed of the paths for which where reports true.
+func (w *Ways) ChangedWhere(where func(path string) bool) string {
 	if w == nil {
 		return ""
 	}
 	for path, was := range w.at {
+		if !where(path) {
+			continue
+		}
 		if now, _ := files.OS.LookAt(path); now.ChangedSince(was) {
 			return path
 		}

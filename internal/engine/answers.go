@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/engine/headers"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
@@ -163,10 +164,31 @@ func (g *Group) delegate(took time.Duration) {
 	g.s.e.keeper.Add(g.storing(&store.Entry{Key: g.job.Key, Recipe: g.job.Recipe}, g.takeLock()))
 }
 
+// Settle looks, at the end of a build, at what is beside the main source. A caller whose
+// application goes on before Built is called calls it first: the application may remove its temporary
+// directory, as CuPy does, and Built would take that for a change during the build.
+func (g *Group) Settle() {
+	if !g.reading.Follows() {
+		return
+	}
+	changed := g.reading.ChangedBeside()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.settled, g.changedBeside = true, changed
+}
+
+// changed names what is not as it was when the header files were found, "" if nothing.
+func (g *Group) changed() string {
+	if !g.settled {
+		return g.s.changed(g.reading, (*headers.Set).Changed)
+	}
+	return cmp.Or(g.changedBeside, g.s.changed(g.reading, (*headers.Set).ChangedElsewhere))
+}
+
 // checkChanged notes whether nobody knows which header files it was built from, or under
 // which variables: then it is not stored, and its image's alone.
 func (g *Group) checkChanged() bool {
-	why := reason.Uncacheable{Code: reason.NotCacheableChanged, Detail: g.s.changed(g.reading)}
+	why := reason.Uncacheable{Code: reason.NotCacheableChanged, Detail: g.changed()}
 	if why.Detail == "" && !g.job.Key.IsZero() {
 		// Another thread may have set some since the key was made.
 		now, err := g.s.host.Variables(g.job.Devices[0])

@@ -739,6 +739,57 @@ func TestHeaders(t *testing.T) {
 	second.want(map[stats.Counter]int64{stats.Of(reason.NotCacheableChanged): 1, stats.DiskPuts: 0})
 }
 
+// An application may remove the directory of its source once the build has ended, before Built is called: Settle has
+// looked. What changes there before it, or elsewhere after it, counts.
+func TestDirectoryThatGoes(t *testing.T) {
+	t.Parallel()
+	remove := func(_, main string) error { return os.RemoveAll(main) }
+	change := func(include, _ string) error {
+		return os.WriteFile(filepath.Join(include, "a.h"), []byte("int other;\n"), 0o600)
+	}
+	add := func(_, main string) error { return os.WriteFile(filepath.Join(main, "a.h"), nil, 0o600) }
+	nothing := func(_, _ string) error { return nil }
+	for name, test := range map[string]struct {
+		before, after func(include, main string) error // Settle
+		kept          bool
+	}{
+		"removed":                     {nothing, remove, true},
+		"removed before":              {remove, nothing, false},
+		"a header is new there":       {add, nothing, false},
+		"a header changes":            {change, nothing, false},
+		"a header changes later":      {nothing, change, false},
+		"a header is new there later": {nothing, add, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			include, main := t.TempDir(), filepath.Join(t.TempDir(), "main")
+			writeFile(t, filepath.Join(include, "a.h"), "int a;\n")
+			if err := os.Mkdir(main, 0o700); err != nil {
+				t.Fatal(err)
+			}
+			h := newHost(t)
+			h.search, h.dir = &deps.Search{Main: main + "/"}, t.TempDir()
+			e := start(t, newRoot(t), "on")
+			g := begin(t, e.session(h), Request{Image: source(t, "#include \"a.h\"\n"), CompileOptions: "-I" + include}).Group(0)
+			wantStep(t, g, Build)
+			if err := test.before(include, main); err != nil {
+				t.Fatal(err)
+			}
+			g.Settle()
+			if err := test.after(include, main); err != nil {
+				t.Fatal(err)
+			}
+			g.Built(Outcome{Artifact: artifact("1"), Took: time.Second})
+			e.finish()
+			want := map[stats.Counter]int64{stats.Of(reason.NotCacheableChanged): 1, stats.DiskPuts: 0}
+			if test.kept {
+				want = map[stats.Counter]int64{stats.Of(reason.NotCacheableChanged): 0, stats.DiskPuts: 1}
+			}
+			e.want(want)
+		})
+	}
+}
+
 // A variable that changes between Begin and the end of the build may be in what was built: it
 // is neither stored nor shared, and a failure is nobody else's.
 func TestVariablesThatChange(t *testing.T) {

@@ -68,7 +68,10 @@ type Group struct {
 	search    *keep.Search    // of the nearest entry, while it is compiled; nil: none
 	decision  *Decision       // not told yet
 	exclusive bool            // header files changed while it was built
+	settled   bool            // it is known what changed beside the main source: see Settle
 	deferral  *Deferral
+
+	changedBeside string // "" for nothing
 
 	leads   *building // that the group leads
 	follows *building // that it waits for

@@ -22,15 +22,15 @@ func againstHeaders(detail string) reason.Uncacheable {
 	return reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: detail}
 }
 
-// changed names what is not as it was when the files were found, "" if nothing.
-func (s *Session) changed(set *headers.Set) string {
+// changed names what is not as it was when the files were found, "" if nothing; look looks at them.
+func (s *Session) changed(set *headers.Set, look func(*headers.Set) string) string {
 	if !set.Follows() {
 		return ""
 	}
 	if dir, err := s.host.WorkingDirectory(); err != nil || dir != set.Search.Dir {
 		return "the working directory"
 	}
-	return set.Changed()
+	return look(set)
 }
 
 // keepHeaders has the contents of header files written while the compiler is busy, on
@@ -120,7 +120,7 @@ func (s *Snapshot) Units(device int) []key.Unit {
 // directory"; "" says that nothing changed. It takes one look at each file.
 func (s *Snapshot) Changed() string {
 	for _, r := range s.res.groups {
-		if changed := s.s.changed(r); changed != "" {
+		if changed := s.s.changed(r, (*headers.Set).Changed); changed != "" {
 			return changed
 		}
 	}

@@ -310,12 +310,16 @@ func (p *Part) Rejected(err error) {
 
 // compiled says how the host's compiler ended: it built, or refused, the program. The engine is
 // told in another goroutine, which looks at header files. What was built is waited for a little.
+// What is beside the source is looked at before the host goes on, which may remove it.
 func (t *Ticket) compiled(o Outcome) {
 	if !t.Answer(true) {
 		return
 	}
 	p := &t.parts[0]
 	took, ended, told := p.Took(), time.Now(), make(chan struct{})
+	if o.Result == front.Built {
+		p.Group.Settle()
+	}
 	t.frontEnd.Go(func() {
 		defer close(told)
 		defer p.Group.Abandon()

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -112,15 +113,32 @@ func (s *Set) Follows() bool { return s != nil && len(s.manifests) > 0 }
 
 // Changed names a file that is not as it was when the files were found, "" if none is:
 // then what was built meanwhile was built from these files.
-func (s *Set) Changed() string {
+func (s *Set) Changed() string { return s.changed(func(string) bool { return true }) }
+
+// ChangedBeside is Changed of what is in the directory of the main source, and ChangedElsewhere of
+// all else. Where that is the working directory, nothing is beside.
+func (s *Set) ChangedBeside() string { return s.changed(s.beside) }
+
+// ChangedElsewhere: see ChangedBeside.
+func (s *Set) ChangedElsewhere() string {
+	return s.changed(func(path string) bool { return !s.beside(path) })
+}
+
+func (s *Set) beside(path string) bool {
+	dir := strings.TrimRight(s.Search.Main, "/")
+	rest, ok := strings.CutPrefix(path, dir)
+	return ok && (rest == "" || rest[0] == '/') && dir != "" && dir != s.Search.Dir
+}
+
+func (s *Set) changed(where func(path string) bool) string {
 	for _, m := range s.manifests {
-		if changed := m.m.Changed(); changed != "" {
+		if changed := m.m.ChangedWhere(where); changed != "" {
 			return changed
 		}
 	}
 	if ways := s.ways.Load(); ways != nil {
 		for _, w := range *ways {
-			if changed := w.Changed(); changed != "" {
+			if changed := w.ChangedWhere(where); changed != "" {
 				return changed
 			}
 		}
