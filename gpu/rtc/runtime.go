@@ -59,7 +59,7 @@ func (r Runtime) Build(_ context.Context, job kernstash.Job) (*Output, *store.Ar
 	runtime.LockOSThread() // whose arithmetic the library folds constants with
 	defer runtime.UnlockOSThread()
 	plain := arithmetic.Default()
-	o, unfit, err := r.Library.compileForStore(q)
+	o, unfit, err := r.Library.compile(q, !job.Key.IsZero())
 	if err != nil {
 		return nil, nil, err
 	}
@@ -76,9 +76,9 @@ func (r Runtime) Build(_ context.Context, job kernstash.Job) (*Output, *store.Ar
 // errOwnCache says why what a library that refuses noOwnCache made is not kept.
 var errOwnCache = &kernstash.UnfitError{Why: "NVRTC takes what it makes from a cache of its own"}
 
-// compileForStore compiles what is to be kept. unfit says why it must not be.
-func (l *Library) compileForStore(r Request) (o *Output, unfit, err error) {
-	if !l.hasOwnCache(r.Options) {
+// compile is Compile of what is to be kept, or not. unfit says why it must not be.
+func (l *Library) compile(r Request, kept bool) (o *Output, unfit, err error) {
+	if !kept || !l.hasOwnCache(r.Options) {
 		o, err = l.Compile(r)
 	} else {
 		without := r

@@ -172,9 +172,17 @@ func (t *Ticket) Wait(d time.Duration) (front.Step, bool) {
 			}
 			t.rejected(err)
 		default:
-			return front.Step{Action: front.Build}, true
+			return front.Step{Action: front.Build, Message: unkept(step)}, true
 		}
 	}
+}
+
+// unkept says with a Build that nothing is kept of what is built.
+func unkept(step engine.Step) front.Message {
+	if step.Kind != engine.Bypass {
+		return nil
+	}
+	return front.Message{{Tag: front.Passed}}
 }
 
 // passed says that the host's compiler builds by itself.

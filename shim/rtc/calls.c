@@ -197,10 +197,10 @@ static bool has_own_cache(const struct rtc_program *p, int n, const char *const 
 	return true;
 }
 
-/* Compiles what is to be kept: without NVRTC's own cache. *unfit: why it must not be. */
-static int compile_for_store(struct rtc_program *p, int n, const char *const *options, const char **unfit)
+/* Compiles: what is to be kept, without NVRTC's own cache. *unfit: why it must not be. */
+static int compile_for_store(struct rtc_program *p, int n, const char *const *options, bool kept, const char **unfit)
 {
-	bool own = has_own_cache(p, n, options);
+	bool own = kept && has_own_cache(p, n, options);
 	const char **more = own ? calloc((size_t)n + 1, sizeof *more) : NULL;
 	int code = RTC_INVALID_OPTION;
 	*unfit = NULL;
@@ -222,13 +222,13 @@ static int compile_for_store(struct rtc_program *p, int n, const char *const *op
 }
 
 /* The compiler compiles, and the library is told. */
-static int build(struct rtc_program *p, int n, const char *const *options, uint64_t ticket)
+static int build(struct rtc_program *p, int n, const char *const *options, bool kept, uint64_t ticket)
 {
 	struct message m = {0};
 	ksf_step step;
 	const char *unfit;
 	uint64_t from = nanoseconds();
-	int code = compile_for_store(p, n, options, &unfit);
+	int code = compile_for_store(p, n, options, kept, &unfit);
 	uint64_t took = nanoseconds() - from;
 	bool refused = code == RTC_COMPILATION || code == RTC_INVALID_OPTION;
 	if ((code == 0 || refused) && gather(p, code == 0, &m)) {
@@ -297,7 +297,7 @@ static int compile(struct rtc_program *p, int n, const char *const *options)
 		return 0;
 	}
 	case KSF_BUILD:
-		return build(p, n, options, step.ticket);
+		return build(p, n, options, message_find(&step.message, KSF_PASSED, 0) == NULL, step.ticket);
 	}
 	return real_compile(p, (unsigned)n, options);
 }

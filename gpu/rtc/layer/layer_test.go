@@ -115,7 +115,7 @@ func TestColdAndWarm(t *testing.T) {
 	h := newHost(t)
 	r := h.request("1")
 	ticket, reply := h.begin(t, r)
-	if reply.Action != front.Build {
+	if reply.Action != front.Build || len(reply.Message) != 0 {
 		t.Fatalf("cold: %+v", reply)
 	}
 	h.build(t, ticket, r)
@@ -131,6 +131,13 @@ func TestColdAndWarm(t *testing.T) {
 	if n := h.Cache.Stats().Get(stats.DiskHits); n != 1 {
 		t.Errorf("%d hits", n)
 	}
+
+	r.Program.Options = append(r.Program.Options, "--time=t") // writes a file
+	ticket, reply = h.begin(t, r)
+	if reply.Action != front.Build || len(reply.Message) != 1 || reply.Message[0].Tag != front.Passed {
+		t.Errorf("what is not kept: %+v", reply)
+	}
+	ticket.End()
 }
 
 // A compile that failed, or of which nothing is said, is not stored, and nobody waits
