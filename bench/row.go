@@ -92,13 +92,9 @@ const (
 )
 
 // measureUntilWithin measures again, at most so many times, while the row is
-// over its bar: another process, or another machine of the same host, may have had one of the CPUs, or
-// what the two share. Such times last for seconds.
+// over its bar: another process may have had one of the CPUs.
 func (r row) measureUntilWithin(rounds, tries int) (out result) {
-	for i := range tries {
-		if i > 0 {
-			time.Sleep(2 * time.Second)
-		}
+	for range tries {
 		if out = r.measure(rounds); out.Within {
 			break
 		}

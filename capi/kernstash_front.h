@@ -94,7 +94,8 @@ enum {
 	KSF_LOWERED,  /* the lowered name of the request's next expression; n: the code with which it was refused instead */
 	KSF_UNKNOWN,  /* d: 0 for variables, 1 for functions; n: with what a name is refused that the module has not */
 	/* of events */
-	KSF_PASSED,   /* why the front end passed something through by itself: "binary", ... */
+	KSF_PASSED,   /* why the front end passed something through by itself: "binary", ...; of a result, why what was built
+	               * is not to be kept; with KSF_BUILD, nothing is kept of what is built */
 	KSF_RELEASED, /* n: the program, or compiled unit, that the application has given up */
 	KSF_LAUNCHED, /* a kernel's name; n: its program; its sizes follow, one KSF_SIZES for each dimension */
 	KSF_SIZES,    /* three of size_t: offset, global, local; local is 0 where the driver chooses */

@@ -2,6 +2,7 @@ package live
 
 import (
 	"runtime"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 )
@@ -16,25 +17,38 @@ const maxStripes = 32
 // acquisitions and releases over several lines, and adds them up only once the
 // object is about to go.
 type counter struct {
-	stripes []stripe
-	dead    atomic.Bool // no new users by acquire
-	freed   atomic.Bool // somebody has been told to free
+	lines []line // a stripe each, of which it has one of the places
+	place int
+	dead  atomic.Bool // no new users by acquire
+	freed atomic.Bool // somebody has been told to free
 }
 
-type stripe struct {
-	acquired, released atomic.Int64
+// A line is a cache line: one stripe of several objects, which those who have it in their cache use, too.
+type line [4]stripe
 
-	_ [48]byte // a cache line each
+type stripe struct{ acquired, released atomic.Int64 }
+
+// counters makes counters that share lines.
+type counters struct {
+	mu    sync.Mutex
+	lines []line
+	next  int // place in lines
 }
 
-// newCounter returns a counter for an object that goroutines on all cores use. It must
-// not be copied once it is in use.
-func newCounter() counter {
-	n := 4
-	for n < 4*runtime.GOMAXPROCS(0) && n < maxStripes {
-		n *= 2
+// add returns a counter for an object that goroutines on all cores use. It must not be copied once
+// it is in use.
+func (s *counters) add() counter {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.next %= len(line{}); s.next == 0 {
+		n := 4
+		for n < 4*runtime.GOMAXPROCS(0) && n < maxStripes {
+			n *= 2
+		}
+		s.lines = make([]line, n)
 	}
-	return counter{stripes: make([]stripe, n)}
+	s.next++
+	return counter{lines: s.lines, place: s.next - 1}
 }
 
 // mine returns the stripe of the calling goroutine. The address of a variable
@@ -43,7 +57,7 @@ func (c *counter) mine() *stripe {
 	var here byte
 	at := uintptr(unsafe.Pointer(&here)) >> 11
 	at ^= at >> 7
-	return &c.stripes[at&uintptr(len(c.stripes)-1)]
+	return &c.lines[at&uintptr(len(c.lines)-1)][c.place]
 }
 
 // acquire adds a user, and reports whether the object stays. Otherwise the caller
@@ -93,11 +107,11 @@ func (c *counter) seize() (free bool) {
 // was seen, the addition is seen too, and a user is never overlooked.
 func (c *counter) idle() bool {
 	var released, acquired int64
-	for i := range c.stripes {
-		released += c.stripes[i].released.Load()
+	for i := range c.lines {
+		released += c.lines[i][c.place].released.Load()
 	}
-	for i := range c.stripes {
-		acquired += c.stripes[i].acquired.Load()
+	for i := range c.lines {
+		acquired += c.lines[i][c.place].acquired.Load()
 	}
 	return acquired == released
 }
@@ -105,8 +119,8 @@ func (c *counter) idle() bool {
 // acquired returns how often users were added.
 func (c *counter) acquired() int64 {
 	var n int64
-	for i := range c.stripes {
-		n += c.stripes[i].acquired.Load()
+	for i := range c.lines {
+		n += c.lines[i][c.place].acquired.Load()
 	}
 	return n
 }

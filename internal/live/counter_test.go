@@ -12,7 +12,7 @@ func last(c *counter) bool { return c.release() && c.end() }
 
 func TestLastUserFrees(t *testing.T) {
 	t.Parallel()
-	c := newCounter()
+	c := new(counters).add()
 	if _, ok := c.acquire(); !ok {
 		t.Fatal("a live counter refuses users")
 	}
@@ -38,10 +38,10 @@ func TestLastUserFrees(t *testing.T) {
 
 func TestKillWithoutUsersAndSeize(t *testing.T) {
 	t.Parallel()
-	if c := newCounter(); !c.kill() {
+	if c := new(counters).add(); !c.kill() {
 		t.Error("nobody uses it, and nobody was told to free")
 	}
-	c := newCounter()
+	c := new(counters).add()
 	c.acquire()
 	if !c.seize() {
 		t.Error("Seize was not told to free")
@@ -56,7 +56,7 @@ func TestKillWithoutUsersAndSeize(t *testing.T) {
 func TestNeverFreedInUse(t *testing.T) {
 	t.Parallel()
 	for range 2000 {
-		c := newCounter()
+		c := new(counters).add()
 		var users, frees atomic.Int64
 		end := func() {
 			users.Add(-1)

@@ -48,7 +48,7 @@ type entry struct {
 
 // newProgram returns a program that is to be made.
 func newProgram[P, K, T any](t *Tier[P, K, T], id ID) *Program[P, K, T] {
-	p := &Program[P, K, T]{t: t, entry: entry{id: id, refs: newCounter()}}
+	p := &Program[P, K, T]{t: t, entry: entry{id: id, refs: t.counters.add()}}
 	p.free = func() { t.free(p) }
 	return p
 }

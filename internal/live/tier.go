@@ -92,7 +92,8 @@ type Tier[P, K, T any] struct {
 	recorder stats.Recorder
 	programs table[P, K, T]
 	clock    atomic.Int64 // even; see entry.used
-	closed   atomic.Bool  // no new requests
+	counters counters
+	closed   atomic.Bool // no new requests
 
 	// nonHits counts uses of programs that are no hits: those of builders and
 	// of those who waited for them.
