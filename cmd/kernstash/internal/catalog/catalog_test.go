@@ -314,9 +314,17 @@ func TestDamaged(t *testing.T) {
 		if err := damage[i%len(damage)](filepath.Join(dir, file)); err != nil {
 			t.Fatal(err)
 		}
-		all, err := r.tryList(Order(i%sorted), true)
-		if err != nil && !errors.Is(err, errDamaged) || err == nil && len(all) != len(want) {
-			t.Fatalf("%d, %s: %v, %v", i, file, all, err)
+		told := 0 // by the first of those that read what is damaged
+		for _, order := range []Order{Order(i % sorted), Size} {
+			all, err := r.tryList(order, true)
+			if errors.Is(err, errDamaged) {
+				told++
+			} else if err != nil || len(all) != len(want) {
+				t.Fatalf("%d, %s: %v, %v", i, file, all, err)
+			}
+		}
+		if told > 1 {
+			t.Fatalf("%d, %s: told twice that it is damaged", i, file)
 		}
 		r.want(fmt.Sprint(i, " ", file), Size, want...)
 	}
