@@ -1,10 +1,16 @@
 /*
  * old.c: stands for an NVRTC of long ago, which has no name expressions and makes no
  * machine code; and for one whose other half is not there, or is BUILTINS. Its code is the source, and the options.
+ * Its version is 7.5, or the one that MAJOR and MINOR give.
  */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>
+
+#ifndef MAJOR
+#define MAJOR 7
+#define MINOR 5
+#endif
 
 struct program {
 	char *text;
