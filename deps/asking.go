@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ const (
 func (t *tracker) findAsking() (err error) {
 	if slices.ContainsFunc(t.order, func(n *node) bool { return n.src.Asks }) {
 		t.asking, err = t.macrosWith(hasInclude)
+		t.askingSet = lexer.NewSet(t.asking)
 	}
 	return err
 }
@@ -64,7 +66,7 @@ func (t *tracker) questions(n *node, l scan.Line) ([]wanted, error) {
 	if err := t.macros.Spend(len(t.asking)); err != nil {
 		return nil, err
 	}
-	if len(t.asking) == 0 || !namesAny(n.src.Text[l.At:l.End], t.asking) {
+	if len(t.asking) == 0 || !t.askingSet.In(n.src.Text[l.At:l.End]) {
 		return nil, nil
 	}
 	list := macro.Lex(n.src.Text, l.At)
@@ -88,15 +90,6 @@ func (t *tracker) questions(n *node, l scan.Line) ([]wanted, error) {
 		}
 	}
 	return sortWanted(found)
-}
-
-func namesAny(text []byte, list map[string]bool) bool {
-	for name := range lexer.Identifiers(text) {
-		if list[string(name)] {
-			return true
-		}
-	}
-	return false
 }
 
 // call returns the name at the front of list with its arguments.
@@ -147,11 +140,12 @@ func asked(list []macro.Token, found map[wanted]bool) error {
 
 // uses returns a name of watch that stands in the code of a source in list; "" for none.
 func (t *tracker) uses(list []*node, watch map[string]bool) (string, error) {
+	set, names := lexer.NewSet(watch), strings.Join(slices.Sorted(maps.Keys(watch)), " ")
 	for _, n := range list {
 		if err := t.disk.InTime(); err != nil {
 			return "", err
 		}
-		if namesAny(n.src.Text, watch) {
+		if n.has(set, names) {
 			if name := n.src.Uses(watch, t.traces); name != "" {
 				return name, nil
 			}

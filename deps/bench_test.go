@@ -65,6 +65,19 @@ func BenchmarkTrack(b *testing.B) {
 	}
 }
 
+// The headers were read and scanned by a program before.
+func BenchmarkTrackAgain(b *testing.B) {
+	u, words, s := thrust(b)
+	memory := new(deps.Memory)
+	b.ReportAllocs()
+	for n := 0; b.Loop(); n++ {
+		u.Code = fmt.Appendf(nil, "#include <thrust/sort.h>\nint n%d;\n", n)
+		if _, r := memory.Track(u, words, s); !r.None() {
+			b.Fatal(r)
+		}
+	}
+}
+
 // What a hit of a unit with headers costs.
 func BenchmarkManifest(b *testing.B) {
 	u, words, s := thrust(b)

@@ -82,7 +82,7 @@ func TestTrackGivesUpOnSlowFiles(t *testing.T) {
 		return files.OS.Look(path)
 	}
 	u := key.Unit{Kind: key.OpenCLC, Code: []byte(numbered(1000, "#include \"a%d.h\"\n"))}
-	tr := newTracker(slow, u, nil, Search{Dir: dir, Main: dir})
+	tr := newTracker(slow, nil, u, nil, Search{Dir: dir, Main: dir})
 	tr.disk.Until = time.Now().Add(100 * time.Millisecond)
 	if _, err := tr.track(); err == nil || !strings.Contains(err.Error(), files.ErrSlow.Error()) {
 		t.Errorf("error %v, want %v", err, files.ErrSlow)

@@ -84,7 +84,7 @@ func everywhere(string, uint64) bool { return true }
 // trackBy is Track by another system.
 func trackBy(t testing.TB, sys files.System, u key.Unit, words []string, s Search) *Tracking {
 	t.Helper()
-	tr := newTracker(sys, u, words, s)
+	tr := newTracker(sys, nil, u, words, s)
 	got, err := tr.track()
 	if err != nil {
 		t.Fatal(err)

@@ -43,7 +43,7 @@ func ReadsBeside(u key.Unit) bool {
 // PlacingOf returns the placing of a unit that reads no files. words are the compile
 // options. See [manifest.Manifest.Placing] for units that read files.
 func PlacingOf(u key.Unit, words []string) manifest.Placing {
-	t := newTracker(files.OS, u, words, Search{})
+	t := newTracker(files.OS, nil, u, words, Search{})
 	t.macros.Options(words)
 	t.traces.Options(words)
 	t.addMain()

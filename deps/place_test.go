@@ -113,7 +113,7 @@ func TestPlacingOfManyMacros(t *testing.T) {
 	if took := time.Since(start); took > 10*time.Second {
 		t.Errorf("took %v", took)
 	}
-	tr := newTracker(files.OS, u, nil, Search{})
+	tr := newTracker(files.OS, nil, u, nil, Search{})
 	tr.addMain()
 	tr.macros.Left = 1000
 	if !tr.placesMain() {

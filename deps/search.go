@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"sync/atomic"
 
 	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/deps/internal/files"
+	"github.com/kernstash/kernstash/deps/internal/lexer"
 	"github.com/kernstash/kernstash/deps/internal/scan"
 	"github.com/kernstash/kernstash/key"
 )
@@ -95,28 +97,47 @@ func (t *tracker) directories(dirs []flags.Dir) error {
 // lookup finds what a name in a node leads to: one target, or two where the
 // same file stands at two places of which a compiler may take either.
 func (t *tracker) lookup(n *node, w wanted) ([]target, error) {
+	if w.next && n.beside && w.name[0] != '/' {
+		// In a file that was found beside its includer some compilers go on where that one
+		// was found (clang 15), others start again (GCC 12, NVRTC 11.8 and 12.4).
+		return t.lookupAll(n, w)
+	}
 	found, err := t.search(n, w, n.at)
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case n.main() && t.from.Main == "" && w.name[0] != '/':
+	if n.main() && t.from.Main == "" && w.name[0] != '/' {
 		return t.lookupMain(w, found)
-	case !w.next || !n.beside:
-		return t.targets(w, found)
-	case t.unit.Kind == key.CUDACpp:
-		return nil, fmt.Errorf("#include_next %s in a file that no searched directory led to", w)
-	}
-	// In a file that was found beside its includer some compilers go on where
-	// that one was found (clang 15), others start again (GCC).
-	again, err := t.search(n, w, nowhere)
-	if err != nil {
-		return nil, err
-	}
-	if !t.same(found, again) {
-		return nil, fmt.Errorf("#include_next %s in a file that no searched directory led to", w)
 	}
 	return t.targets(w, found)
+}
+
+// lookupAll finds each file of a name in n that a compiler may take, wherever its search
+// starts: all count.
+func (t *tracker) lookupAll(n *node, w wanted) ([]target, error) {
+	var places []place
+	if w.form == '"' {
+		path, err := t.disk.Find(files.Parent(n.path), w.name)
+		if err != nil {
+			return nil, err
+		}
+		if path != "" {
+			places = append(places, place{path: path, at: n.at, beside: true})
+		}
+	}
+	for i, dir := range t.path {
+		path, err := t.disk.Find(dir, w.name)
+		if err != nil {
+			return nil, err
+		}
+		if path != "" {
+			places = append(places, place{path: path, at: i})
+		}
+	}
+	if places == nil {
+		places = []place{{at: nowhere}}
+	}
+	return t.targets(w, places...)
 }
 
 // lookupMain adds to what a name in the main source leads to what it may lead
@@ -221,6 +242,24 @@ type file struct {
 	digest  key.Digest // this, and what follows, is of header files
 	content []byte
 	stamp   files.Stamp
+	told    atomic.Pointer[told]
+}
+
+// told is whether a file has a name of a set in it. The next unit that includes the file asks
+// for the same names, mostly: those of macros in the files that it includes, too.
+type told struct {
+	names string // the set, sorted
+	has   bool
+}
+
+// has reports whether the text of f has one of set in it; names is the set, sorted.
+func (f *file) has(set *lexer.Set, names string) bool {
+	if known := f.told.Load(); known != nil && known.names == names {
+		return known.has
+	}
+	answer := &told{names, set.In(f.src.Text)}
+	f.told.Store(answer)
+	return answer.has
 }
 
 // load reads the file that was found at path, once.
@@ -251,6 +290,10 @@ func (t *tracker) readFile(path string, s *files.Spot) (*file, error) {
 	if err := t.disk.InTime(); err != nil {
 		return nil, err
 	}
+	if f := t.memory.get(s, t.traces); f != nil && f.stamp.Size <= maxBytes-t.bytes {
+		t.bytes += f.stamp.Size
+		return f, nil
+	}
 	content, st, err := t.disk.Read(path, maxBytes-t.bytes)
 	if err == nil && st != s.Stamp {
 		err = files.ErrChanging
@@ -259,7 +302,11 @@ func (t *tracker) readFile(path string, s *files.Spot) (*file, error) {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	t.bytes += st.Size
-	return &file{src: scan.Scan(content, t.traces), digest: sha256.Sum256(content), content: content, stamp: st}, nil
+	noted := t.traces.Fresh()
+	f := &file{src: scan.Scan(content, noted), digest: sha256.Sum256(content), content: content, stamp: st}
+	t.traces.Add(noted)
+	t.memory.put(s, f, noted)
+	return f, nil
 }
 
 // Read reads a header file that was read before. It is an error if its content is

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kernstash/kernstash/deps/flags"
 	"github.com/kernstash/kernstash/deps/internal/files"
+	"github.com/kernstash/kernstash/deps/internal/lexer"
 	"github.com/kernstash/kernstash/deps/internal/macro"
 	"github.com/kernstash/kernstash/deps/internal/scan"
 	"github.com/kernstash/kernstash/deps/manifest"
@@ -33,10 +34,13 @@ type Tracking struct {
 // followed, and where a macro may have several definitions, all of them are. A
 // [reason.Uncacheable] says that not everything can be found; then there is no Tracking.
 func Track(u key.Unit, words []string, s Search) (*Tracking, reason.Uncacheable) {
-	if !isSource(u.Kind) {
+	return track(newTracker(files.OS, nil, u, words, s))
+}
+
+func track(t *tracker) (*Tracking, reason.Uncacheable) {
+	if !isSource(t.unit.Kind) {
 		return nil, reason.Uncacheable{Code: reason.NotCacheableHeaders, Detail: "no source"}
 	}
-	t := newTracker(files.OS, u, words, s)
 	tracking, err := t.track()
 	var why reasonError
 	if err != nil && !errors.As(err, &why) {
@@ -66,6 +70,7 @@ type tracker struct {
 	quotes int      // so many of them are for #include "…" alone
 
 	disk   *files.Disk
+	memory *Memory          // may be nil
 	files  map[string]*file // header files by path
 	inodes map[files.Inode]*file
 	bytes  int64 // in them
@@ -77,12 +82,13 @@ type tracker struct {
 	directives     int             // in the sources of order
 	read, expanded int             // so many of them were followed, without and with macros
 	asking         map[string]bool // macros that may ask for files
+	askingSet      *lexer.Set      // the same; nil: there are none
 }
 
-func newTracker(sys files.System, u key.Unit, words []string, s Search) *tracker {
+func newTracker(sys files.System, m *Memory, u key.Unit, words []string, s Search) *tracker {
 	return &tracker{
 		unit: u, words: words, from: s,
-		disk: files.NewDisk(sys), files: make(map[string]*file), inodes: make(map[files.Inode]*file),
+		disk: files.NewDisk(sys), memory: m, files: make(map[string]*file), inodes: make(map[files.Inode]*file),
 		traces: scan.NewTraces(u.Kind, words), macros: macro.NewTable(),
 		nodes: make(map[place]*node),
 	}

@@ -50,10 +50,11 @@ type trackCase struct {
 
 var trackCases = []trackCase{
 	{
-		// clang 15 goes on behind x, GCC starts again: they would read different files.
+		// clang 15 goes on behind x, GCC starts again: they read different files.
 		"include_next beside a file that has none",
 		map[string]string{"m.cl": "#include <y/a.h>", "x/y/a.h": "#include \"../a.h\"", "x/a.h": "#include_next \"b.h\"", "x/b.h": "", "z/b.h": "", "y/c.h": ""},
-		"-Iy -Ix -Iz", nil, "", "in a file that no searched directory led to",
+		"-Iy -Ix -Iz", nil,
+		"unit: <y/a.h>=0\n0 x/y/a.h: \"../a.h\"=1\n1 x/a.h: \"b.h\"=2 \"b.h\"=3\n2 x/b.h:\n3 z/b.h:", "",
 	},
 	{
 		"a piece of a name in an option that defines nothing",
@@ -168,7 +169,7 @@ var trackCases = []trackCase{
 	{
 		"include_next beside the includer",
 		map[string]string{"m.cl": "#include <c.h>", "x/c.h": "#include \"d/a.h\"", "x/d/a.h": "#include_next <a.h>", "x/a.h": "", "z/a.h": ""},
-		"-Ix -Iz", nil, "", "no searched directory",
+		"-Ix -Iz", nil, "unit: <c.h>=0\n0 x/c.h: \"d/a.h\"=1\n1 x/d/a.h: <a.h>=2 <a.h>=3\n2 x/a.h:\n3 z/a.h:", "",
 	},
 	{
 		"include_next beside the includer, which makes no difference",
@@ -438,7 +439,7 @@ func TestTrackBounds(t *testing.T) {
 // unhurried returns why a unit is not tracked, on a machine that may have much else to do:
 // the bound of the time is not the one that is looked at.
 func unhurried(u key.Unit, s Search) error {
-	tr := newTracker(files.OS, u, nil, s)
+	tr := newTracker(files.OS, nil, u, nil, s)
 	tr.disk.Until = time.Now().Add(time.Hour)
 	_, err := tr.track()
 	return err

@@ -87,6 +87,24 @@ func NewTraces(k key.Kind, words []string) *Traces {
 	return &Traces{PTX: k == key.CUDACpp, Raw: flags.RawStrings(k, words)}
 }
 
+// Fresh returns the traces of another source of the unit, which has none yet.
+func (t *Traces) Fresh() *Traces { return &Traces{PTX: t.PTX, Raw: t.Raw} }
+
+// Add adds what another source of the unit has left.
+func (t *Traces) Add(o *Traces) {
+	t.Pastes = t.Pastes || o.Pastes
+	t.pragmas = t.pragmas || o.pragmas
+	t.renames = t.renames || o.renames
+	t.assembler = cmp.Or(t.assembler, o.assembler)
+	for i := range t.letters {
+		t.letters[i] = t.letters[i] || o.letters[i]
+	}
+	if t.Pieces == nil && len(o.Pieces) > 0 {
+		t.Pieces = make(map[string]bool)
+	}
+	maps.Copy(t.Pieces, o.Pieces)
+}
+
 // literal looks at the text of a string, which may be assembler's or a pragma.
 func (t *Traces) literal(text []byte) {
 	t.pragma(text)

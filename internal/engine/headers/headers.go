@@ -40,6 +40,7 @@ type Options struct {
 type Finder struct {
 	o         Options
 	manifests manifests
+	memory    deps.Memory
 	scans     flight.Open[key.Digest, scanning] // by the names of their manifests
 }
 
@@ -281,7 +282,7 @@ func (f *Finder) trackUnit(m *namedManifest, q Query, scan bool, contents map[ke
 	}
 	f.count(stats.HeadersScanned)
 	start := time.Now()
-	found, why := deps.Track(m.unit, q.Words, q.Search)
+	found, why := f.memory.Track(m.unit, q.Words, q.Search)
 	f.o.Keys.Debug("headers scanned", "manifest", m.name.Dir(), "why", cause, "took", time.Since(start), "against", why.Detail)
 	if !why.None() {
 		if mine {
