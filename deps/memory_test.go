@@ -159,7 +159,7 @@ func aged() files.System {
 func TestRememberingChangesNothing(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 5))
-	for n := range 300 {
+	for n := range 150 {
 		texts, options := randomTree(random)
 		dir := tree(t, texts)
 		kind := []key.Kind{key.OpenCLC, key.CUDACpp, key.HIPCpp}[n%3]
