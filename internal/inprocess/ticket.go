@@ -317,7 +317,7 @@ func (p *Part) Rejected(err error) {
 }
 
 // compiled says how the host's compiler ended: it built, or refused, the program. The engine is
-// told in another goroutine, which looks at header files. What was built is waited for a little.
+// told in another goroutine, which looks at header files. That is waited for a little.
 // What is beside the source is looked at before the host goes on, which may remove it.
 func (t *Ticket) compiled(o Outcome) {
 	if !t.Answer(true) {
@@ -342,9 +342,7 @@ func (t *Ticket) compiled(o Outcome) {
 			return nil
 		})
 	})
-	if o.Result == front.Built {
-		t.frontEnd.WaitStored(o.Took, func() { <-told })
-	}
+	t.frontEnd.WaitStored(o.Took, func() { <-told })
 }
 
 // End ends the request. Where it was not told before how a step ended, nothing is known of

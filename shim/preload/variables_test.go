@@ -3,7 +3,10 @@
 package preload_test
 
 import (
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/kernstash/kernstash/internal/timing"
 )
@@ -63,6 +66,43 @@ func TestHIPsOwnHeader(t *testing.T) {
 		want := s.mustRun(false, nil, compile, args...)
 		if got := s.mustRun(true, nil, compile, args...); got.out != want.out {
 			t.Errorf("%q:\n%s\nwithout the cache:\n%s", text, got.out, want.out)
+		}
+	}
+}
+
+// A program without a log is found by applications that ask for the log without looking at
+// its size, which is 0: HIPRTC's.
+func TestEmptyLog(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	compile := s.program("compile")
+	s.write("x.hip", "extern \"C\" __attribute__((global)) void k(int *p) { *p = 1; }\n")
+	args := []string{"hiprtc", hiprtc, "x.hip", "--offload-arch=gfx90a"}
+	want := s.mustRun(false, nil, compile, args...)
+	if !strings.Contains(want.out, "GetProgramLog: 0, 0 bytes\n") {
+		t.Fatalf("the test needs a program without a log:\n%s", want.out)
+	}
+	for _, outcome := range []string{"compiled", "disk"} {
+		got := s.mustRun(true, nil, compile, args...)
+		if diff := cmp.Diff(want.out, got.out); diff != "" {
+			t.Errorf("%s (-without the cache +with it): %s", outcome, diff)
+		}
+		if diff := cmp.Diff(one(outcome, 1), got.report); diff != "" {
+			t.Errorf("%s (-want +got): %s", outcome, diff)
+		}
+	}
+}
+
+// What the compiler refuses is told of, though the process ends at once.
+func TestRefusedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	s := newStage(t)
+	compile := s.program("compile")
+	s.write("x.hip", "no program\n")
+	for range 6 {
+		got := s.mustRun(true, nil, compile, "hiprtc", hiprtc, "x.hip", "--offload-arch=gfx90a")
+		if diff := cmp.Diff(one("failed", 1), got.report); diff != "" {
+			t.Errorf("(-want +got): %s", diff)
 		}
 	}
 }

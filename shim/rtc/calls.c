@@ -326,9 +326,10 @@ static const char *name_of(const ksf_message *m, const char *expression)
 	return NULL;
 }
 
-/* Answers a function by what is stored. false: the real program is to be asked. */
-static bool answer(const struct rtc_program *p, enum rtc_function f, void *a, void *b)
+/* Answers a function by what is stored. false: the real program is to be asked, once it is compiled. */
+static bool answer(const struct rtc_program *p, enum rtc_function f, void *a, void *b, int *code)
 {
+	*code = 0;
 	if (!p->served || a == NULL)
 		return false;
 	if (f == RTC_LOWERED) {
@@ -347,6 +348,8 @@ static bool answer(const struct rtc_program *p, enum rtc_function f, void *a, vo
 		*(size_t *)a = stored->size;
 	else if (stored->size > 0)
 		memcpy(a, stored->data, stored->size);
+	else if (piece == LOG_PIECE)
+		*code = real_ask(p, f, a, b); /* that of a program that was not compiled is as empty */
 	else
 		return false; /* what the library says then was not asked */
 	return true;
@@ -370,7 +373,7 @@ int rtc_ask(struct rtc_caller c, enum rtc_function f, void *program, void *a, vo
 	ask_fn real;
 	int code = 0;
 	struct rtc_program *p = rtc_enter(&c, f, program, &real);
-	if (p == NULL || !answer(p, f, a, b)) {
+	if (p == NULL || !answer(p, f, a, b, &code)) {
 		settle(p);
 		code = real == NULL ? RTC_INTERNAL_ERROR : real(program, a, b);
 	}

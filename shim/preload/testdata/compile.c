@@ -11,6 +11,7 @@
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void *library;
 static const char *prefix;
@@ -35,10 +36,14 @@ static char *ask(const char *name, void *program, size_t *n)
 	find(name, &get);
 	*n = 0;
 	int code = size(program, n);
-	char *b = calloc(*n + 1, 1);
-	if (code == 0 && *n > 0)
-		code = get(program, b);
-	printf("%s: %d, %zu bytes\n", name, code, *n);
+	const char *sentinel = "nothing is written behind the last byte";
+	size_t room = strlen(sentinel);
+	char *b = calloc(*n + room, 1);
+	memcpy(b + *n, sentinel, room);
+	if (code == 0)
+		code = get(program, b); /* also where the size is 0, as some applications do */
+	printf("%s: %d, %zu bytes%s\n", name, code, *n, memcmp(b + *n, sentinel, room) == 0 ? "" : ", and more");
+	b[*n] = 0;
 	return b;
 }
 
