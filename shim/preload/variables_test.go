@@ -100,7 +100,7 @@ func TestRefusedAtTheEnd(t *testing.T) {
 	compile := s.program("compile")
 	s.write("x.hip", "no program\n")
 	for range 6 {
-		got := s.mustRun(true, nil, compile, "hiprtc", hiprtc, "x.hip", "--offload-arch=gfx90a")
+		got := s.mustRun(true, []string{"COMPILE_ONLY=1"}, compile, "hiprtc", hiprtc, "x.hip", "--offload-arch=gfx90a")
 		if diff := cmp.Diff(one("failed", 1), got.report); diff != "" {
 			t.Errorf("(-want +got): %s", diff)
 		}
