@@ -40,7 +40,7 @@ type run struct {
 	kernel, all float64 // milliseconds
 	compiled    int     // -1: nobody counted
 	disk        int
-	report      string
+	misses      string // what was compiled, and why
 }
 
 type bench struct {
@@ -163,7 +163,7 @@ func (b *bench) measure(a app) error {
 	warm, err := b.row("kernstash, warm", b.times, func() (run, error) {
 		r, err := b.run(a, a.without, root)
 		if err == nil && (r.compiled > 0 || r.disk == 0) {
-			err = fmt.Errorf("a warm start compiled %d, found %d: %.3000s", r.compiled, r.disk, r.report)
+			err = fmt.Errorf("a warm start compiled %d, found %d:\n%s", r.compiled, r.disk, r.misses)
 		}
 		return r, err
 	})
@@ -283,6 +283,7 @@ func (b *bench) run(a app, env []string, root string) (run, error) {
 	var said struct {
 		Note     string
 		Programs struct{ Compiled, Disk, Passed, Failed int }
+		Requests []struct{ Key, Label, Outcome, Reason, Nearest string }
 	}
 	if err := json.Unmarshal(text, &said); err != nil {
 		return r, fmt.Errorf("%s: %w", report, err)
@@ -290,6 +291,11 @@ func (b *bench) run(a app, env []string, root string) (run, error) {
 	if said.Programs.Passed+said.Programs.Failed > 0 || said.Note != "" {
 		fmt.Fprintf(os.Stderr, "%s: %d passed, %d failed; %s\n", a.name, said.Programs.Passed, said.Programs.Failed, said.Note)
 	}
-	r.compiled, r.disk, r.report = said.Programs.Compiled, said.Programs.Disk, string(text)
+	r.compiled, r.disk = said.Programs.Compiled, said.Programs.Disk
+	for _, q := range said.Requests {
+		if q.Outcome == "compiled" {
+			r.misses += fmt.Sprintf("%s %s: %s; %s\n", q.Key, q.Label, q.Reason, q.Nearest)
+		}
+	}
 	return r, nil
 }
