@@ -2,10 +2,14 @@ package deps
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kernstash/kernstash/deps/internal/files"
@@ -17,16 +21,25 @@ import (
 // Watched returns what a unit depends on of which it was watched what its compiler looked at:
 // paths are absolute, each once. A path that leads to a file is one that it reads, by content,
 // any other is a name that has to lead to what it does. sum returns the digest of a file that is not a text and need not be
-// read here, or nil. An error says that this cannot be
+// read here, or nil. absent, which may be nil, is called once all paths were looked at, with those that lead nowhere: it says why
+// one of them may have led somewhere since began. An error says that this cannot be
 // known: the compiler ran from began until now, and something may have changed meanwhile, or a
 // source asks for the time.
-func Watched(u key.Unit, paths []string, began time.Time, sum func(path string) *key.Digest) (*Tracking, error) {
+func Watched(u key.Unit, paths []string, began time.Time, sum func(path string) *key.Digest, absent func(paths []string) error) (*Tracking, error) {
 	w := watched{System: files.OS, unit: u, began: began, sum: sum, files: make(map[files.Inode]int)}
 	w.unit.Includes, w.unit.Files = nil, nil
 	for _, path := range slices.Sorted(slices.Values(paths)) {
 		if err := w.add(path); err != nil {
 			return nil, fmt.Errorf("%s: %w", path, err)
 		}
+	}
+	if absent != nil {
+		if err := absent(w.absent); err != nil {
+			return nil, err
+		}
+	}
+	if err := w.digests(); err != nil {
+		return nil, err
 	}
 	m := manifest.New(w.unit, manifest.Unplaced, w.reads, w.probes)
 	if changed := m.Ways().ChangedAfter(began); changed != "" {
@@ -42,9 +55,10 @@ type watched struct {
 	began  time.Time
 	sum    func(path string) *key.Digest
 	files  map[files.Inode]int
-	text   []bool // of each file
 	reads  []manifest.Read
+	looked []time.Time // when each of reads was looked at
 	probes []files.Probe
+	absent []string
 }
 
 var (
@@ -62,6 +76,9 @@ func (w *watched) add(path string) error {
 		return errSpecial
 	case kind != files.Regular:
 		w.probes = append(w.probes, files.Probe{Path: path, Kind: kind})
+		if kind != files.Directory {
+			w.absent = append(w.absent, path)
+		}
 		w.unit.Includes = append(w.unit.Includes, key.Include{Name: fmt.Sprintf("%s, kind %d", path, kind), File: -1})
 		return nil
 	case !ctime.Before(w.began, path, stamp.Device, stamp.Mtime, stamp.Ctime):
@@ -69,23 +86,47 @@ func (w *watched) add(path string) error {
 	}
 	number, known := w.files[stamp.Inode]
 	if !known {
-		digest, text, err := w.content(path, stamp)
-		if err != nil {
-			return err
-		}
 		number = len(w.unit.Files)
-		w.text = append(w.text, text)
 		w.files[stamp.Inode] = number
-		w.unit.Files = append(w.unit.Files, key.File{Path: path, Digest: digest, Size: stamp.Size})
+		w.unit.Files = append(w.unit.Files, key.File{Path: path, Size: stamp.Size})
 	} else if w.unit.Files[number].Size != stamp.Size {
 		return files.ErrChanging
 	}
 	w.unit.Includes = append(w.unit.Includes, key.Include{Name: path, File: number})
-	settled := w.Settled(path, stamp, now)
-	if !settled && !w.text[number] { // a program
-		settled = ctime.Settled(now, stamp.Mtime, stamp.Ctime) && ctime.TrustedOnOverlay(path, stamp.Mtime, stamp.Ctime)
+	w.reads, w.looked = append(w.reads, manifest.Read{Path: path, File: number, Stamp: stamp}), append(w.looked, now)
+	return nil
+}
+
+// digests reads the files, some at once, and notes what a later change of them would show in.
+func (w *watched) digests() error {
+	text, errs := make([]bool, len(w.unit.Files)), make([]error, len(w.unit.Files))
+	stamps := make([]files.Stamp, len(w.unit.Files))
+	for _, r := range w.reads {
+		stamps[r.File] = r.Stamp
 	}
-	w.reads = append(w.reads, manifest.Read{Path: path, File: number, Stamp: stamp, Settled: settled})
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < len(errs); i = int(next.Add(1)) - 1 {
+				f := &w.unit.Files[i]
+				if f.Digest, text[i], errs[i] = w.content(f.Path, stamps[i]); errs[i] != nil {
+					errs[i] = fmt.Errorf("%s: %w", f.Path, errs[i])
+				}
+			}
+		})
+	}
+	all.Wait()
+	if err := cmp.Or(errs...); err != nil {
+		return err
+	}
+	for i := range w.reads {
+		r, now := &w.reads[i], w.looked[i]
+		r.Settled = w.Settled(r.Path, r.Stamp, now)
+		if !r.Settled && !text[r.File] { // a program
+			r.Settled = ctime.Settled(now, r.Stamp.Mtime, r.Stamp.Ctime) && ctime.TrustedOnOverlay(r.Path, r.Stamp.Mtime, r.Stamp.Ctime)
+		}
+	}
 	return nil
 }
 

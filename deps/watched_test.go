@@ -3,6 +3,7 @@
 package deps_test
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -88,12 +89,19 @@ func TestWatched(t *testing.T) {
 				began = time.Now()
 			}
 			u := key.Unit{Kind: key.Opaque, Code: []byte("x")}
-			got, err := deps.Watched(u, paths, began, func(string) *key.Digest { return nil })
+			var absent []string
+			got, err := deps.Watched(u, paths, began, func(string) *key.Digest { return nil }, func(paths []string) error {
+				absent = paths
+				return nil
+			})
 			if (err == nil) != (test.against == "") || err != nil && !strings.Contains(err.Error(), test.against) {
 				t.Fatalf("error %v, want one with %q", err, test.against)
 			}
 			if err != nil {
 				return
+			}
+			if diff := cmp.Diff([]string{dir + "/sub/none.h"}, absent); diff != "" {
+				t.Errorf("absent (-want +got):\n%s", diff)
 			}
 			if _, changed := got.Manifest.Check(); changed != "" {
 				t.Errorf("%s changed", changed)
@@ -124,12 +132,22 @@ func TestWatchedWithDigests(t *testing.T) {
 			return &key.Digest{1}
 		}
 		return nil
-	})
+	}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := []key.File{{Path: dir + "/program", Digest: key.Digest{1}, Size: 8}}
 	if d := cmp.Diff(want, got.Unit.Files); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
+	}
+}
+
+// What may have gone while the compiler ran is not known.
+func TestWatchedThatIsGone(t *testing.T) {
+	t.Parallel()
+	gone := errors.New("gone")
+	_, err := deps.Watched(key.Unit{Kind: key.Opaque}, []string{t.TempDir() + "/none"}, time.Now(), func(string) *key.Digest { return nil }, func([]string) error { return gone })
+	if !errors.Is(err, gone) {
+		t.Errorf("error %v, want that of who was asked", err)
 	}
 }

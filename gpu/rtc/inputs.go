@@ -225,7 +225,7 @@ func Unchanged(attributes []key.Pair, began time.Time) error {
 	}
 	slices.Sort(paths)
 	unread := func(string) *key.Digest { return new(key.Digest) }
-	if _, err := deps.Watched(key.Unit{Kind: key.Opaque}, slices.Compact(paths), began, unread); err != nil {
+	if _, err := deps.Watched(key.Unit{Kind: key.Opaque}, slices.Compact(paths), began, unread, nil); err != nil {
 		return fmt.Errorf("request: line information: %w", err)
 	}
 	return nil

@@ -243,12 +243,8 @@ func (t *tracing) keep(ctx context.Context, m made) error {
 	if err != nil {
 		return err
 	}
-	for _, path := range paths {
-		if err := m.before.vanished(path, m.began); err != nil {
-			return err
-		}
-	}
-	found, err := deps.Watched(t.unit, paths, m.began, sumOfProgram)
+	absent := func(paths []string) error { return m.before.vanished(paths, m.began) }
+	found, err := deps.Watched(t.unit, paths, m.began, sumOfProgram, absent)
 	if err != nil {
 		return err
 	}

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -52,31 +51,44 @@ func list(dirs ...string) (listing, error) {
 	return l, nil
 }
 
-// vanished returns an error for a path that leads nowhere, and may have led somewhere since the time began,
-// when the listing was made.
-func (l listing) vanished(path string, began time.Time) error {
-	if _, err := os.Stat(path); err == nil {
-		return nil
-	} else if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
-		return err
+// vanished returns an error if one of the paths, which lead nowhere, may have led somewhere since the time
+// began, when the listing was made.
+func (l listing) vanished(paths []string, began time.Time) error {
+	type place struct {
+		real   string
+		listed map[string]bool
+		err    error
 	}
-	dir, name := nearest(path)
-	real, err := filepath.EvalSymlinks(absolute(dir))
-	if err != nil {
-		return err
-	}
-	if names, ok := l[real]; ok {
-		if names[name] {
+	places := make(map[string]place) // many paths are in one directory
+	for _, path := range paths {
+		dir, name := nearest(path)
+		p, known := places[dir]
+		if !known {
+			if p.real, p.err = filepath.EvalSymlinks(absolute(dir)); p.err == nil {
+				if p.listed = l[p.real]; p.listed == nil {
+					p.err = asItWas(p.real, began)
+				}
+			}
+			places[dir] = p
+		}
+		if p.err != nil {
+			return p.err
+		}
+		if p.listed[name] {
 			return fmt.Errorf("%s went while it was compiled", path)
 		}
-		return nil
 	}
+	return nil
+}
+
+// asItWas returns an error for a directory that may have changed since a time.
+func asItWas(dir string, began time.Time) error {
 	var s unix.Stat_t
-	if err := unix.Stat(real, &s); err != nil {
+	if err := unix.Stat(dir, &s); err != nil {
 		return err
 	}
-	if !ctime.Before(began, real, uint64(s.Dev), s.Mtim.Nano(), s.Ctim.Nano()) { //nolint:unconvert // other systems have other types
-		return fmt.Errorf("%s changed while it was compiled", real)
+	if !ctime.Before(began, dir, uint64(s.Dev), s.Mtim.Nano(), s.Ctim.Nano()) { //nolint:unconvert // other systems have other types
+		return fmt.Errorf("%s changed while it was compiled", dir)
 	}
 	return nil
 }
