@@ -81,9 +81,17 @@ type Outcome struct {
 	Artifact *store.Artifact // nil: there is none, or not yet
 	Took     time.Duration
 	Ended    time.Time // when that was over; zero: now
+	Kernels  []string  // without an artifact: the kernels' names, as far as known
 
 	// Unfit says why what was built is for nobody else; "" says that it is not so.
 	Unfit string
+}
+
+func (o *Outcome) kernels() []string {
+	if o.Artifact == nil {
+		return o.Kernels
+	}
+	return kernelNames(o.Artifact)
 }
 
 // Built says that a program was built, and has its artifact stored. Where that comes
@@ -104,7 +112,7 @@ func (g *Group) Built(o Outcome) {
 	if o.Unfit != "" {
 		a = nil
 	} else if a == nil && delivery == Elsewhere {
-		g.delegate(o.Took)
+		g.delegate(o)
 		return
 	}
 	e.countBuild(o.Took)
@@ -118,7 +126,7 @@ func (g *Group) Built(o Outcome) {
 	} else {
 		g.share(a, nil)
 	}
-	g.decide(Decision{Origin: Compiled, Spent: o.Took, Ended: o.Ended, Kernels: kernelNames(a)})
+	g.decide(Decision{Origin: Compiled, Spent: o.Took, Ended: o.Ended, Kernels: o.kernels()})
 	e.log.Memory.Debug("built", "program", g.label(), "took", o.Took)
 	switch {
 	case g.job.Key.IsZero() || !e.Writes():
@@ -154,10 +162,10 @@ func (g *Group) Failed(err error, took time.Duration) {
 }
 
 // delegate explains the miss and keeps the header files, for the process that makes the artifact.
-func (g *Group) delegate(took time.Duration) {
-	g.s.e.countBuild(took)
+func (g *Group) delegate(o Outcome) {
+	g.s.e.countBuild(o.Took)
 	g.s.e.count(stats.Delegated)
-	g.decide(Decision{Origin: Compiled, Spent: took})
+	g.decide(Decision{Origin: Compiled, Spent: o.Took, Kernels: o.kernels()})
 	if !g.s.e.Writes() || g.job.Key.IsZero() || g.atOnce {
 		return
 	}

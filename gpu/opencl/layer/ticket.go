@@ -127,10 +127,11 @@ func (t *ticket) done(u *unit, outcomes []*Outcome) error {
 	case err != nil:
 		u.Group.Failed(err, took)
 	case u.artifact == nil:
-		u.Group.Built(engine.Outcome{Artifact: a, Took: took})
+		u.Group.Built(engine.Outcome{Artifact: a, Took: took, Kernels: u.kernels})
 	case u.compile && u.built:
 		u.Group.Abandon()
-		t.l.compiledAnyway(u.job.Key, inprocess.Label(nil, u.job.Recipe.Image.Size()), took, 0)
+		of := engine.Decision{Size: u.job.Recipe.Image.Size()}
+		t.l.compiledAnyway(u.job.Key, of.Label(), took, 0)
 	default:
 		u.Group.Loaded(took)
 		if u.compile && !u.Shared {
@@ -232,6 +233,8 @@ type unit struct {
 	good  bool // a program was made
 	built bool // the driver built, whatever it was given
 	made  part // as jobs of the worker tell of it
+
+	kernels []string // names, of what the driver built
 }
 
 // How a unit ends without a program; inprocess.ErrRefused is the compiler's own verdict.
@@ -301,6 +304,9 @@ func (u *unit) end(outcomes []*Outcome) (*store.Artifact, error) {
 	}
 	if i := has(front.Built); i >= 0 {
 		u.made.log, u.made.cost = outcomes[i].Artifact.Log, outcomes[i].Took
+		for _, k := range outcomes[i].Artifact.Kernels {
+			u.kernels = append(u.kernels, k.Name)
+		}
 		return u.taken(outcomes[i]), nil
 	}
 	return nil, errAbandoned

@@ -5,6 +5,7 @@ package hosts_test
 import (
 	"encoding/json"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/kernstash/kernstash/shim/opencl/internal/stage"
@@ -20,7 +21,7 @@ func TestRecords(t *testing.T) {
 			t.Parallel()
 			s := stage.New(t, stage.PoCL)
 			env := append(s.WithLibrary(t), "KERNSTASH_RECORDS="+set)
-			s.MustRun(t, env, "observe", "run")
+			first := s.MustRun(t, env, "observe", "run")
 			s.MustRun(t, env, kernstash, "worker", "run", "--quiet", "--idle", "1ms")
 			ask := func(args ...string) []byte {
 				t.Helper()
@@ -37,12 +38,16 @@ func TestRecords(t *testing.T) {
 				}
 				return
 			}
-			var misses []struct{ App, Key, Was string }
+			var misses []struct{ App, Key, Was, Kernels string }
 			if err := json.Unmarshal(ask("why"), &misses); err != nil {
 				t.Fatal(err)
 			}
-			if len(misses) != 1 || misses[0].App != "observe" || misses[0].Was != "never seen" {
+			if len(misses) != 1 || misses[0].App != "observe" || misses[0].Was != "never seen" || misses[0].Kernels != "scale, second, third" {
 				t.Fatalf("misses: %+v", misses)
+			}
+			// PoCL makes code at launches, and is asked for no binary: the kernels' names are known nevertheless.
+			if !strings.Contains(first.Report, `"label":"scale, second, third","outcome":"compiled"`) {
+				t.Errorf("reported:\n%s", first.Report)
 			}
 			// What a process was about to write when it ended is lost: on a busy machine some hits are.
 			var entry struct {

@@ -394,6 +394,18 @@ func (w *entryWriter) end(ctx context.Context) error {
 	return w.listFrameworks(ctx)
 }
 
+// Label names a program as Name does, by what a record or an event calls it: its kernels, or the size of its device image.
+func Label(label string) string {
+	if label == "" {
+		return "–"
+	}
+	name := kernelNames(strings.Split(label, ", "))
+	if strings.HasSuffix(label, "…") && !strings.HasSuffix(name, "…") { // the label itself was cut
+		return strings.Replace(name, " and ", " and at least ", 1)
+	}
+	return name
+}
+
 // KernelName returns the name of a kernel as its source has it, "scale<float>", without
 // its parameters, if name is one that C++ compilers made of such; else name.
 func KernelName(name string) string {

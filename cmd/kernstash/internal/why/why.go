@@ -32,18 +32,19 @@ const shown = 20
 // missed is a program that was missed, once or more often for the same reason.
 type missed struct {
 	Place   records.Place `json:"-"`
-	Key     string        `json:"key,omitempty"` // "": it cannot be cached
-	App     string        `json:"app"`
-	At      time.Time     `json:"at"` // the last time
-	Times   int           `json:"times"`
-	CostMS  float64       `json:"cost_ms"` // of all times
-	Kernels string        `json:"kernels,omitempty"`
-	Device  string        `json:"device,omitempty"`
-	API     string        `json:"api,omitempty"`
-	Reason  string        `json:"reason"`
-	Nearest string        `json:"nearest,omitempty"` // what the nearest entry differs in
-	Was     string        `json:"was,omitempty"`     // evicted, damaged, never seen, …
-	Gone    time.Time     `json:"gone,omitzero"`     // when it was evicted, or removed
+	label   string
+	Key     string    `json:"key,omitempty"` // "": it cannot be cached
+	App     string    `json:"app"`
+	At      time.Time `json:"at"` // the last time
+	Times   int       `json:"times"`
+	CostMS  float64   `json:"cost_ms"` // of all times
+	Kernels string    `json:"kernels,omitempty"`
+	Device  string    `json:"device,omitempty"`
+	API     string    `json:"api,omitempty"`
+	Reason  string    `json:"reason"`
+	Nearest string    `json:"nearest,omitempty"` // what the nearest entry differs in
+	Was     string    `json:"was,omitempty"`     // evicted, damaged, never seen, …
+	Gone    time.Time `json:"gone,omitzero"`     // when it was evicted, or removed
 }
 
 // Print prints misses, those that cost most first.
@@ -75,7 +76,7 @@ func Print(ctx context.Context, c cli.Cache, o Options) error {
 			human.Time(time.Duration(m.CostMS*float64(time.Millisecond))), human.Age(m.At, now))
 		what := m.App
 		if m.Kernels != "" {
-			what += ": " + m.Kernels
+			what += ": " + entries.Label(m.label)
 		}
 		if m.Times > 1 {
 			what += fmt.Sprintf(" (%d times)", m.Times)
@@ -127,7 +128,7 @@ func gather(l *ledger.Ledger, o Options) ([]*missed, error) {
 		of := known[s]
 		if of == nil {
 			of = &missed{
-				Place: m.Key.Place, Key: sum, App: m.App, At: time.Unix(m.At, 0).UTC(), Kernels: kernels(m.Label), Device: m.Device, API: m.API,
+				Place: m.Key.Place, Key: sum, App: m.App, At: time.Unix(m.At, 0).UTC(), label: m.Label, Kernels: kernels(m.Label), Device: m.Device, API: m.API,
 				Reason: atHome(m.Reason, home), Nearest: atHome(m.Nearest, home), Was: m.Was,
 			}
 			if m.WasAt > 0 {
