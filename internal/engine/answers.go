@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -132,13 +133,21 @@ func (g *Group) Built(o Outcome) {
 	case g.job.Key.IsZero() || !e.Writes():
 		return // counted before
 	case o.Took < e.settings.MinBuildTime:
-		e.count(stats.Of(reason.NotCacheableCheap))
+		g.unkept(reason.NotCacheableCheap, fmt.Sprintf("min-build-time is %v", e.settings.MinBuildTime))
 	case a == nil && delivery == AtLaunch:
 		g.deferral = newDeferral(g, o.Took)
 	case a == nil || len(a.Binaries) == 0:
-		e.count(stats.Of(reason.NotCacheableRuntime))
+		g.unkept(reason.NotCacheableRuntime, "it gave no binary")
 	default:
 		g.keep(newEntry(g.job.Key, g.job.Recipe, a, o.Took), g.takeLock())
+	}
+}
+
+// unkept notes why nothing is kept of what was built, though it has a key.
+func (g *Group) unkept(code reason.Reason, detail string) {
+	g.s.e.count(stats.Of(code))
+	if g.decision != nil {
+		g.decision.Reason = reason.Uncacheable{Code: code, Detail: detail}.String()
 	}
 }
 

@@ -73,7 +73,7 @@ func Print(ctx context.Context, c cli.Cache, o Options) error {
 	width := c.Terminal().Lines
 	for _, m := range print {
 		head := fmt.Sprintf("%-12s  %9s  %-14s  ", cmp.Or(m.Key, "–")[:min(len(cmp.Or(m.Key, "–")), 12)],
-			human.Time(time.Duration(m.CostMS*float64(time.Millisecond))), human.Age(m.At, now))
+			human.Time(m.cost()), human.Age(m.At, now))
 		what := m.App
 		if m.Kernels != "" {
 			what += ": " + entries.Label(m.label)
@@ -105,10 +105,13 @@ func Misses(l *ledger.Ledger, o Options) ([]Miss, error) {
 	now := time.Now()
 	all := make([]Miss, len(found))
 	for i, m := range found {
-		all[i] = Miss{m.Place, m.Key, m.App, m.Kernels, m.Device, m.explain(now), m.At, m.Times, time.Duration(m.CostMS * float64(time.Millisecond))}
+		all[i] = Miss{m.Place, m.Key, m.App, m.Kernels, m.Device, m.explain(now), m.At, m.Times, m.cost()}
 	}
 	return all, err
 }
+
+// cost returns what it took to build, all times together.
+func (m *missed) cost() time.Duration { return time.Duration(m.CostMS * float64(time.Millisecond)) }
 
 // gather returns the misses that are meant, those that cost most first.
 func gather(l *ledger.Ledger, o Options) ([]*missed, error) {
@@ -145,6 +148,9 @@ func gather(l *ledger.Ledger, o Options) ([]*missed, error) {
 	return all, err
 }
 
+// cheap is what the reason of a program begins with that took less than the setting min-build-time to build.
+var cheap, _, _ = strings.Cut(reason.Uncacheable{Code: reason.NotCacheableCheap}.String(), " (")
+
 // explain says why it was compiled.
 func (m *missed) explain(now time.Time) string {
 	named := reason.Named(m.Reason)
@@ -156,6 +162,8 @@ func (m *missed) explain(now time.Time) string {
 		text = m.Was
 	case named != 0:
 		text = named.Words()
+	case strings.HasPrefix(m.Reason, cheap):
+		text += fmt.Sprintf("; it was built in %s: a lower min-build-time keeps it ('kernstash config' says who set that)", human.Time(m.cost()/time.Duration(m.Times)))
 	}
 	if m.Nearest != "" && m.Nearest != store.NothingNear && (m.Was == ledger.NeverSeen || named != reason.MissAbsent) {
 		text += "; the nearest entry: " + m.Nearest

@@ -20,6 +20,10 @@ func TestExplain(t *testing.T) {
 		{missed{Reason: "miss.absent", Was: "evicted", Gone: now.Add(-time.Hour), Nearest: "option -DN=1"}, "evicted 1 h 00 min ago"},
 		{missed{Reason: "miss.digest"}, "its entry was damaged"},
 		{missed{Reason: "the compiler refused it"}, "the compiler refused it"},
+		{
+			missed{Reason: "not cacheable: cheap to build (min-build-time is 100ms)", Was: ledger.NotKept, CostMS: 80, Times: 2},
+			"not cacheable: cheap to build (min-build-time is 100ms); it was built in 40.0 ms: a lower min-build-time keeps it ('kernstash config' says who set that)",
+		},
 	} {
 		if got := c.missed.explain(now); got != c.want {
 			t.Errorf("%+v: %q, want %q", c.missed, got, c.want)
