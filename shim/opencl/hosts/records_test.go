@@ -22,6 +22,16 @@ func TestRecords(t *testing.T) {
 			s := stage.New(t, stage.PoCL)
 			env := append(s.WithLibrary(t), "KERNSTASH_RECORDS="+set)
 			first := s.MustRun(t, env, "observe", "run")
+			for args, want := range map[string]string{
+				"":                "the cache is empty; 1 program waits for a worker: 'kernstash worker wait'\n",
+				"--app=observe":   "nothing that observe used is in the cache yet; 1 program waits for a worker: 'kernstash worker wait'\n",
+				"--kernel=second": "no entry is one of those that are asked for\n",
+			} {
+				out, err := exec.Command(kernstash, append([]string{"ls", "--dir", s.Path("cache")}, strings.Fields(args)...)...).Output()
+				if err != nil || set == "1" && string(out) != want {
+					t.Errorf("ls %s: %s%v, want %s", args, out, err, want)
+				}
+			}
 			s.MustRun(t, env, kernstash, "worker", "run", "--quiet", "--idle", "1ms")
 			ask := func(args ...string) []byte {
 				t.Helper()
