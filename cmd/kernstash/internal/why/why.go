@@ -12,11 +12,13 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/jobs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/ledger"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // Options say which misses are meant.
@@ -32,19 +34,21 @@ const shown = 20
 // missed is a program that was missed, once or more often for the same reason.
 type missed struct {
 	Place   records.Place `json:"-"`
-	label   string
-	Key     string    `json:"key,omitempty"` // "": it cannot be cached
-	App     string    `json:"app"`
-	At      time.Time `json:"at"` // the last time
-	Times   int       `json:"times"`
-	CostMS  float64   `json:"cost_ms"` // of all times
-	Kernels string    `json:"kernels,omitempty"`
-	Device  string    `json:"device,omitempty"`
-	API     string    `json:"api,omitempty"`
-	Reason  string    `json:"reason"`
-	Nearest string    `json:"nearest,omitempty"` // what the nearest entry differs in
-	Was     string    `json:"was,omitempty"`     // evicted, damaged, never seen, …
-	Gone    time.Time `json:"gone,omitzero"`     // when it was evicted, or removed
+	Key     string        `json:"key,omitempty"` // "": it cannot be cached
+	App     string        `json:"app"`
+	At      time.Time     `json:"at"` // the last time
+	Times   int           `json:"times"`
+	CostMS  float64       `json:"cost_ms"` // of all times
+	Kernels string        `json:"kernels,omitempty"`
+	Device  string        `json:"device,omitempty"`
+	API     string        `json:"api,omitempty"`
+	Reason  string        `json:"reason"`
+	Nearest string        `json:"nearest,omitempty"` // what the nearest entry differs in
+	Was     string        `json:"was,omitempty"`     // evicted, damaged, never seen, …
+	Gone    time.Time     `json:"gone,omitzero"`     // when it was evicted, or removed
+	Unbuilt string        `json:"unbuilt,omitempty"` // of what was not kept: why no worker has built it
+
+	label string // as it was recorded
 }
 
 // Print prints misses, those that cost most first.
@@ -54,7 +58,7 @@ func Print(ctx context.Context, c cli.Cache, o Options) error {
 		return err
 	}
 	defer l.Close()
-	all, err := gather(l, o)
+	all, err := gather(ctx, l, c.Disk, o)
 	if err != nil {
 		return err
 	}
@@ -100,8 +104,8 @@ type Miss struct {
 }
 
 // Misses returns the misses that are meant, those that cost most first.
-func Misses(l *ledger.Ledger, o Options) ([]Miss, error) {
-	found, err := gather(l, o)
+func Misses(ctx context.Context, l *ledger.Ledger, d *disk.Store, o Options) ([]Miss, error) {
+	found, err := gather(ctx, l, d, o)
 	now := time.Now()
 	all := make([]Miss, len(found))
 	for i, m := range found {
@@ -114,11 +118,12 @@ func Misses(l *ledger.Ledger, o Options) ([]Miss, error) {
 func (m *missed) cost() time.Duration { return time.Duration(m.CostMS * float64(time.Millisecond)) }
 
 // gather returns the misses that are meant, those that cost most first.
-func gather(l *ledger.Ledger, o Options) ([]*missed, error) {
+func gather(ctx context.Context, l *ledger.Ledger, d *disk.Store, o Options) ([]*missed, error) {
 	type same struct{ key, app, reason, nearest, was, kernels string }
 	known := make(map[same]*missed)
 	var all []*missed
 	home, _ := os.UserHomeDir()
+	unbuilt := jobs.Unbuilt(ctx, d, time.Now())
 	err := l.Misses(func(m *ledger.Missed) bool {
 		sum := ""
 		if !m.Key.IsZero() {
@@ -136,6 +141,9 @@ func gather(l *ledger.Ledger, o Options) ([]*missed, error) {
 			}
 			if m.WasAt > 0 {
 				of.Gone = time.Unix(m.WasAt, 0).UTC()
+			}
+			if m.Was == ledger.NotKept {
+				of.Unbuilt = unbuilt[m.Key.Key.Short()]
 			}
 			known[s] = of
 			all = append(all, of)
@@ -160,6 +168,9 @@ func (m *missed) explain(now time.Time) string {
 		text = m.Was + " " + human.Age(m.Gone, now)
 	case named == reason.MissAbsent && m.Was != "":
 		text = m.Was
+		if m.Unbuilt != "" {
+			text += "; " + m.Unbuilt
+		}
 	case named != 0:
 		text = named.Words()
 	case strings.HasPrefix(m.Reason, cheap):

@@ -18,6 +18,8 @@ func TestExplain(t *testing.T) {
 		{missed{Reason: "miss.absent", Was: ledger.NeverSeen, Nearest: store.NothingNear}, "never seen"},
 		{missed{Reason: "miss.absent", Was: ledger.NeverSeen, Nearest: `driver "3.1" was "3.0"`}, `never seen; the nearest entry: driver "3.1" was "3.0"`},
 		{missed{Reason: "miss.absent", Was: "evicted", Gone: now.Add(-time.Hour), Nearest: "option -DN=1"}, "evicted 1 h 00 min ago"},
+		{missed{Reason: "miss.absent", Was: ledger.NotKept}, "seen before, but not kept"},
+		{missed{Reason: "miss.absent", Was: ledger.NotKept, Unbuilt: "a worker gave it up"}, "seen before, but not kept; a worker gave it up"},
 		{missed{Reason: "miss.digest"}, "its entry was damaged"},
 		{missed{Reason: "the compiler refused it"}, "the compiler refused it"},
 		{
