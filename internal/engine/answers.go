@@ -96,13 +96,13 @@ func (o *Outcome) kernels() []string {
 }
 
 // Built says that a program was built, and has its artifact stored. Where that comes
-// after launches, see [Group.Deferral].
-func (g *Group) Built(o Outcome) {
+// after launches, see [Group.Deferral]. It reports whether there is, or will be, an artifact to keep.
+func (g *Group) Built(o Outcome) (kept bool) {
 	defer g.tell() // unless it is told with the nearest entry
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.answers(Build, Bypass) {
-		return
+		return false
 	}
 	defer g.end()
 	if o.Ended.IsZero() {
@@ -113,8 +113,7 @@ func (g *Group) Built(o Outcome) {
 	if o.Unfit != "" {
 		a = nil
 	} else if a == nil && delivery == Elsewhere {
-		g.delegate(o)
-		return
+		return g.delegate(o)
 	}
 	e.countBuild(o.Took)
 	if !g.checkChanged() && g.uncacheable.None() {
@@ -131,16 +130,28 @@ func (g *Group) Built(o Outcome) {
 	e.log.Memory.Debug("built", "program", g.label(), "took", o.Took)
 	switch {
 	case g.job.Key.IsZero() || !e.Writes():
-		return // counted before
-	case o.Took < e.settings.MinBuildTime:
-		g.unkept(reason.NotCacheableCheap, fmt.Sprintf("min-build-time is %v", e.settings.MinBuildTime))
+		return false // counted before
+	case g.cheap(o.Took):
+		return false
 	case a == nil && delivery == AtLaunch:
 		g.deferral = newDeferral(g, o.Took)
 	case a == nil || len(a.Binaries) == 0:
 		g.unkept(reason.NotCacheableRuntime, "it gave no binary")
+		return false
 	default:
 		g.keep(newEntry(g.job.Key, g.job.Recipe, a, o.Took), g.takeLock())
 	}
+	return true
+}
+
+// cheap notes that nothing is kept of what took less to build than the settings want.
+func (g *Group) cheap(took time.Duration) bool {
+	least := g.s.e.settings.MinBuildTime
+	if took >= least {
+		return false
+	}
+	g.unkept(reason.NotCacheableCheap, fmt.Sprintf("min-build-time is %v", least))
+	return true
 }
 
 // unkept notes why nothing is kept of what was built, though it has a key.
@@ -170,15 +181,21 @@ func (g *Group) Failed(err error, took time.Duration) {
 	g.decide(Decision{Spent: took, Err: err})
 }
 
-// delegate explains the miss and keeps the header files, for the process that makes the artifact.
-func (g *Group) delegate(o Outcome) {
-	g.s.e.countBuild(o.Took)
-	g.s.e.count(stats.Delegated)
+// delegate explains the miss and keeps the header files, for the process that makes the artifact. It reports whether one is
+// to make it.
+func (g *Group) delegate(o Outcome) bool {
+	e := g.s.e
+	e.countBuild(o.Took)
 	g.decide(Decision{Origin: Compiled, Spent: o.Took, Kernels: o.kernels()})
-	if !g.s.e.Writes() || g.job.Key.IsZero() || g.atOnce {
-		return
+	keeps := e.Writes() && !g.job.Key.IsZero()
+	if keeps && g.cheap(o.Took) {
+		return false
 	}
-	g.s.e.keeper.Add(g.storing(&store.Entry{Key: g.job.Key, Recipe: g.job.Recipe}, g.takeLock()))
+	e.count(stats.Delegated)
+	if keeps && !g.atOnce {
+		e.keeper.Add(g.storing(&store.Entry{Key: g.job.Key, Recipe: g.job.Recipe}, g.takeLock()))
+	}
+	return keeps
 }
 
 // Settle looks, at the end of a build, at what is beside the main source. A caller whose

@@ -127,13 +127,14 @@ func (t *ticket) done(u *unit, outcomes []*Outcome) error {
 	case err != nil:
 		u.Group.Failed(err, took)
 	case u.artifact == nil:
-		u.Group.Built(engine.Outcome{Artifact: a, Took: took, Kernels: u.kernels})
+		u.kept = u.Group.Built(engine.Outcome{Artifact: a, Took: took, Kernels: u.kernels})
 	case u.compile && u.built:
 		u.Group.Abandon()
 		of := engine.Decision{Size: u.job.Recipe.Image.Size()}
 		t.l.compiledAnyway(u.job.Key, of.Label(), took, 0)
 	default:
 		u.Group.Loaded(took)
+		u.kept = !u.Shared // else whoever built it knows
 		if u.compile && !u.Shared {
 			t.saved += u.artifact.Cost - took
 		}
@@ -170,7 +171,7 @@ func (t *ticket) waitStored(outcomes []Outcome) {
 func (t *ticket) follow() (number uint64) {
 	var deferred []part
 	for _, u := range t.units {
-		if !u.good || u.Group.Job().Key.IsZero() {
+		if !u.good || !u.kept || u.Group.Job().Key.IsZero() {
 			continue
 		}
 		switch u.kind {
@@ -235,6 +236,7 @@ type unit struct {
 	made  part // as jobs of the worker tell of it
 
 	kernels []string // names, of what the driver built
+	kept    bool     // there is an artifact in the cache, or will be
 }
 
 // How a unit ends without a program; inprocess.ErrRefused is the compiler's own verdict.

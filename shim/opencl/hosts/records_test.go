@@ -70,6 +70,25 @@ func TestRecords(t *testing.T) {
 	}
 }
 
+// TestCheap: what takes less to build than min-build-time is not left to a worker, and why says so.
+func TestCheap(t *testing.T) {
+	t.Parallel()
+	kernstash := stage.Command(t)
+	s := stage.New(t, stage.PoCL)
+	env := append(s.WithLibrary(t), "KERNSTASH_MIN_BUILD_TIME=1h")
+	s.MustRun(t, env, "observe", "run")
+	for command, want := range map[string]string{
+		"ls":            "the cache is empty\n",
+		"why":           "not cacheable: cheap to build (min-build-time is 1h0m0s); it was built in ",
+		"worker status": "\n0 jobs waiting",
+	} {
+		out, err := exec.Command(kernstash, append(strings.Fields(command), "--dir", s.Path("cache"))...).Output()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %s%v, want %s", command, out, err, want)
+		}
+	}
+}
+
 // TestWaiting: of what waits for a worker, as all does on PoCL after the first run, ls and why say so.
 func TestWaiting(t *testing.T) {
 	t.Parallel()
