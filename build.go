@@ -127,7 +127,7 @@ func (x *Context[P, K]) build(ctx context.Context, u *unit[P, K]) error {
 		return err
 	}
 	if named, ok := any(native).(interface{ KernelNames() ([]string, error) }); ok && artifact == nil {
-		o.Kernels, _ = named.KernelNames() // for people, who know it by its size else
+		o.Kernels, _ = named.KernelNames() // without them people know it by its size
 	}
 	bytes := job.Recipe.Image.Size()
 	if o.Artifact != nil {
