@@ -126,6 +126,9 @@ func (x *Context[P, K]) build(ctx context.Context, u *unit[P, K]) error {
 		u.group.Failed(err, o.Took)
 		return err
 	}
+	if named, ok := any(native).(interface{ KernelNames() ([]string, error) }); ok && artifact == nil {
+		o.Kernels, _ = named.KernelNames() // without them people know it by its size
+	}
 	bytes := job.Recipe.Image.Size()
 	if o.Artifact != nil {
 		bytes = o.Artifact.Size()

@@ -90,7 +90,7 @@ func TestRecords(t *testing.T) {
 	first, second, failed := miss, miss, miss
 	first.Entry, first.Nearest = entry("-DN=1"), "nothing near it"
 	second.Entry, second.Nearest = entry("-DN=2"), `option "-DN=2" was "-DN=1"`
-	failed.Label, failed.Reason = "", "the compiler refused it"
+	failed.Label, failed.Reason = "19 bytes", "the compiler refused it"
 	hit := records.Line{Kind: records.Hits, App: app, Entry: entry("-DN=1"), Hits: 1, Label: "k"}
 	if len(all) != 4 {
 		t.Fatalf("%+v", all)

@@ -45,7 +45,9 @@ type Runtime[P, K any] interface {
 	// The artifact is nil where the driver makes it later (see Capturer) or
 	// where it cannot be had; its Cost and Created may be left zero. P serves
 	// all of the job's devices, and the compiler runs once for all of them. With an
-	// *UnfitError there is a P, and no artifact: what was built is not stored.
+	// *UnfitError there is a P, and no artifact: what was built is not stored. A P
+	// without an artifact that has a method KernelNames() ([]string, error) is called
+	// by these names in reports and records.
 	Build(ctx context.Context, job Job) (P, *store.Artifact, error)
 
 	// Load makes a live program from an artifact of the same key. An error is

@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"runtime/cgo"
 	"slices"
-	"strings"
 	"time"
 	"unsafe"
 
@@ -57,7 +56,7 @@ func (d *openCache) device(id key.Device, of steady) *device {
 	if dev == nil {
 		dev = &device{cache: d, identity: id, steady: of}
 		dev.session = d.cache.Engine().Session(dev, engine.SessionOptions{
-			Decided: func(of engine.Decision) { d.Decided(of, strings.Join(of.Kernels, ", ")) },
+			Decided: func(of engine.Decision) { d.Decided(of, of.Label()) },
 		})
 		dev.tier = live.New[*C.ks_blob, struct{}, *unit](dev, d.cache.MemoryLimits())
 		if !d.cache.Register(dev) {

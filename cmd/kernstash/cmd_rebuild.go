@@ -25,13 +25,14 @@ sources and header files, for the devices that are here: what saves most time fo
 size comes first, and what was used lately before the rest. Each is built by a process
 of its own, which may crash or hang: --limit ends it; --jobs says how many there are at
 once. What is interrupted goes on with the next call. The earlier entries stay until
-nobody has used them for long. --app takes the programs of one application alone.
+nobody has used them for long. --app takes the programs of one application alone. What
+was given up, now or by an earlier call, is named with the reason.
 
 With --plan only say what would be built, and how long that took the earlier driver.
 
 Built for are the devices of: ` + runtimes.BuiltTitles() + `. What other runtimes compile, and
 what needs header files by paths that nobody noted, the application compiles, as ever.` +
-			exits("all was built, or the plan is said", "it could not work"),
+			exits("what can be built was built, or the plan is said", "it could not work"),
 		Example: `  kernstash rebuild --plan
   kernstash rebuild --jobs 4
   kernstash rebuild --app hashcat

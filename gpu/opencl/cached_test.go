@@ -8,15 +8,18 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/opencl"
+	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 func init() { children["cached"] = cachedChild }
@@ -106,6 +109,16 @@ func threeProcesses(t *testing.T) (cold, warm, again application) {
 		return a
 	}
 	cold = run()
+	var called []string
+	d := disk.New(disk.Options{Dir: root})
+	defer d.Close()
+	err := d.TakeRecords(t.Context(), func(_ string, b []byte) error {
+		records.Parse(b, func(l records.Line) { called = append(called, l.Label) })
+		return nil
+	})
+	if want := []string{"smooth, clear"}; err != nil || !slices.Equal(called, want) {
+		t.Errorf("first process: recorded %q, %v", called, err)
+	}
 	if n := cold.Stats.Get(stats.Builds); n != 1 {
 		t.Errorf("first process: %d builds", n)
 	}

@@ -2,7 +2,6 @@ package cache
 
 import (
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/engine"
@@ -11,14 +10,13 @@ import (
 
 // record takes what became of a request to the records: in memory, whatever it was.
 func (c *Cache) record(of *engine.Decision) {
-	label := func() string { return strings.Join(of.Kernels, ", ") }
 	switch {
 	case of.Origin == engine.Disk:
-		c.records.Hit(&of.Key, time.Now(), of.Saved, label)
+		c.records.Hit(&of.Key, time.Now(), of.Saved, of.Label)
 	case of.Origin == engine.Memory, of.Observed != "": // of the same process, or it would have hit
 	default:
 		l := records.Line{
-			At: time.Now(), Entry: records.EntryOf(of.Key), Cost: of.Spent, Label: label(),
+			At: time.Now(), Entry: records.EntryOf(of.Key), Cost: of.Spent, Label: of.Label(),
 			Device: of.Recipe.Device.String(), API: of.Recipe.Device.API, Reason: of.Reason, Nearest: of.Nearest,
 		}
 		if of.Err != nil { // which may have parts of the source

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
@@ -50,6 +52,14 @@ type Decision struct {
 
 // AtOnce is the Reason of what was built while another thread of the process built it.
 const AtOnce = "another thread was building it"
+
+// Label names the program for people: by its kernels, else by the size of its device image.
+func (d *Decision) Label() string {
+	if len(d.Kernels) == 0 {
+		return human.Plural(d.Size, "byte")
+	}
+	return strings.Join(d.Kernels, ", ")
+}
 
 func (e *Engine) count(c stats.Counter) { e.stats.Add(c, 1) }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"time"
 
@@ -81,19 +82,27 @@ type Outcome struct {
 	Artifact *store.Artifact // nil: there is none, or not yet
 	Took     time.Duration
 	Ended    time.Time // when that was over; zero: now
+	Kernels  []string  // without an artifact: the kernels' names, as far as known
 
 	// Unfit says why what was built is for nobody else; "" says that it is not so.
 	Unfit string
 }
 
+func (o *Outcome) kernels() []string {
+	if o.Artifact == nil {
+		return o.Kernels
+	}
+	return kernelNames(o.Artifact)
+}
+
 // Built says that a program was built, and has its artifact stored. Where that comes
-// after launches, see [Group.Deferral].
-func (g *Group) Built(o Outcome) {
+// after launches, see [Group.Deferral]. It reports whether there is, or will be, an artifact to keep.
+func (g *Group) Built(o Outcome) (kept bool) {
 	defer g.tell() // unless it is told with the nearest entry
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if !g.answers(Build, Bypass) {
-		return
+		return false
 	}
 	defer g.end()
 	if o.Ended.IsZero() {
@@ -104,8 +113,7 @@ func (g *Group) Built(o Outcome) {
 	if o.Unfit != "" {
 		a = nil
 	} else if a == nil && delivery == Elsewhere {
-		g.delegate(o.Took)
-		return
+		return g.delegate(o)
 	}
 	e.countBuild(o.Took)
 	if !g.checkChanged() && g.uncacheable.None() {
@@ -118,19 +126,39 @@ func (g *Group) Built(o Outcome) {
 	} else {
 		g.share(a, nil)
 	}
-	g.decide(Decision{Origin: Compiled, Spent: o.Took, Ended: o.Ended, Kernels: kernelNames(a)})
+	g.decide(Decision{Origin: Compiled, Spent: o.Took, Ended: o.Ended, Kernels: o.kernels()})
 	e.log.Memory.Debug("built", "program", g.label(), "took", o.Took)
 	switch {
 	case g.job.Key.IsZero() || !e.Writes():
-		return // counted before
-	case o.Took < e.settings.MinBuildTime:
-		e.count(stats.Of(reason.NotCacheableCheap))
+		return false // counted before
+	case g.cheap(o.Took):
+		return false
 	case a == nil && delivery == AtLaunch:
 		g.deferral = newDeferral(g, o.Took)
 	case a == nil || len(a.Binaries) == 0:
-		e.count(stats.Of(reason.NotCacheableRuntime))
+		g.unkept(reason.NotCacheableRuntime, "it gave no binary")
+		return false
 	default:
 		g.keep(newEntry(g.job.Key, g.job.Recipe, a, o.Took), g.takeLock())
+	}
+	return true
+}
+
+// cheap notes that nothing is kept of what took less to build than the settings want.
+func (g *Group) cheap(took time.Duration) bool {
+	least := g.s.e.settings.MinBuildTime
+	if took >= least {
+		return false
+	}
+	g.unkept(reason.NotCacheableCheap, fmt.Sprintf("min-build-time is %v", least))
+	return true
+}
+
+// unkept notes why nothing is kept of what was built, though it has a key.
+func (g *Group) unkept(code reason.Reason, detail string) {
+	g.s.e.count(stats.Of(code))
+	if g.decision != nil {
+		g.decision.Reason = reason.Uncacheable{Code: code, Detail: detail}.String()
 	}
 }
 
@@ -153,15 +181,21 @@ func (g *Group) Failed(err error, took time.Duration) {
 	g.decide(Decision{Spent: took, Err: err})
 }
 
-// delegate explains the miss and keeps the header files, for the process that makes the artifact.
-func (g *Group) delegate(took time.Duration) {
-	g.s.e.countBuild(took)
-	g.s.e.count(stats.Delegated)
-	g.decide(Decision{Origin: Compiled, Spent: took})
-	if !g.s.e.Writes() || g.job.Key.IsZero() || g.atOnce {
-		return
+// delegate explains the miss and keeps the header files, for the process that makes the artifact. It reports whether one is
+// to make it.
+func (g *Group) delegate(o Outcome) bool {
+	e := g.s.e
+	e.countBuild(o.Took)
+	g.decide(Decision{Origin: Compiled, Spent: o.Took, Kernels: o.kernels()})
+	keeps := e.Writes() && !g.job.Key.IsZero()
+	if keeps && g.cheap(o.Took) {
+		return false
 	}
-	g.s.e.keeper.Add(g.storing(&store.Entry{Key: g.job.Key, Recipe: g.job.Recipe}, g.takeLock()))
+	e.count(stats.Delegated)
+	if keeps && !g.atOnce {
+		e.keeper.Add(g.storing(&store.Entry{Key: g.job.Key, Recipe: g.job.Recipe}, g.takeLock()))
+	}
+	return keeps
 }
 
 // Settle looks, at the end of a build, at what is beside the main source. A caller whose

@@ -553,31 +553,41 @@ func TestBypass(t *testing.T) {
 func TestNotKept(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
-		name    string
-		outcome Outcome
-		change  func(*settings.Settings)
-		want    reason.Reason
+		name     string
+		outcome  Outcome
+		delivery Delivery
+		least    time.Duration
+		want     reason.Reason
+		says     string
 	}{
-		{"unfit", Outcome{Artifact: artifact("x"), Took: 1, Unfit: "it is"}, nil, reason.NotCacheableRuntime},
-		{"no artifact", Outcome{Took: 1}, nil, reason.NotCacheableRuntime},
-		{"no binary", Outcome{Artifact: new(store.Artifact), Took: 1}, nil, reason.NotCacheableRuntime},
-		{"cheap", Outcome{Artifact: artifact("x"), Took: 1}, func(s *settings.Settings) { s.MinBuildTime = time.Second }, reason.NotCacheableCheap},
+		{"unfit", Outcome{Artifact: artifact("x"), Took: 1, Unfit: "it is"}, AtBuild, 0, reason.NotCacheableRuntime, "the runtime (it is)"},
+		{"no artifact", Outcome{Took: 1}, AtBuild, 0, reason.NotCacheableRuntime, "the runtime (it gave no binary)"},
+		{"no binary", Outcome{Artifact: new(store.Artifact), Took: 1}, AtBuild, 0, reason.NotCacheableRuntime, "the runtime (it gave no binary)"},
+		{"cheap", Outcome{Artifact: artifact("x"), Took: 1}, AtBuild, time.Second, reason.NotCacheableCheap, "cheap to build (min-build-time is 1s)"},
+		{"cheap, at a launch", Outcome{Took: 1}, AtLaunch, time.Second, reason.NotCacheableCheap, "cheap to build (min-build-time is 1s)"},
+		{"cheap, elsewhere", Outcome{Took: 1}, Elsewhere, time.Second, reason.NotCacheableCheap, "cheap to build (min-build-time is 1s)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			run := start(t, newRoot(t), "on", func(s *settings.Settings) {
-				if tt.change != nil {
-					tt.change(s)
-				}
-			})
-			g := begin(t, run.session(newHost(t)), Request{Image: source(t, k1)}).Group(0)
+			run := start(t, newRoot(t), "on", func(s *settings.Settings) { s.MinBuildTime = tt.least })
+			h := newHost(t)
+			h.delivery = tt.delivery
+			g := begin(t, run.session(h), Request{Image: source(t, k1)}).Group(0)
 			wantStep(t, g, Build)
-			g.Built(tt.outcome)
+			if g.Built(tt.outcome) {
+				t.Error("it is said to be kept")
+			}
 			if unfit := tt.outcome.Unfit != ""; unfit != g.Job().Key.IsZero() {
 				t.Errorf("its key is %v", g.Job().Key)
 			}
 			run.finish()
-			run.want(map[stats.Counter]int64{stats.Of(tt.want): 1, stats.Builds: 1, stats.DiskPuts: 0})
+			run.want(map[stats.Counter]int64{stats.Of(tt.want): 1, stats.Builds: 1, stats.DiskPuts: 0, stats.Delegated: 0})
+			run.wantDecision(0, func(d Decision) string {
+				if d.Reason != "not cacheable: "+tt.says {
+					return "want: " + tt.says
+				}
+				return ""
+			})
 		})
 	}
 }

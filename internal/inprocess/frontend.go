@@ -2,9 +2,7 @@ package inprocess
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/engine"
@@ -78,10 +76,10 @@ var ErrRefused = errors.New("the compiler refused it")
 // Decided tells of a decision of the engine, which has counted something.
 func (d FrontEnd) Decided(of engine.Decision) {
 	d.Counted()
-	d.Reporter.Decided(of, Label(of.Kernels, of.Size))
+	d.Reporter.Decided(of, of.Label())
 }
 
-// Decided tells of a decision of the engine, of a program that people know by a label; it may be "".
+// Decided tells of a decision of the engine, of a program that people know by a label.
 func (r Reporter) Decided(of engine.Decision, label string) {
 	if r.Log == nil {
 		return
@@ -106,12 +104,4 @@ func (r Reporter) Decided(of engine.Decision, label string) {
 		e.Outcome = runlog.Memory
 	}
 	r.Report(e)
-}
-
-// Label names a program for people: by its kernels, else by its size in bytes.
-func Label(kernels []string, size int64) string {
-	if len(kernels) == 0 {
-		return fmt.Sprintf("%d bytes", size)
-	}
-	return strings.Join(kernels, ", ")
 }

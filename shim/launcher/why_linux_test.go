@@ -69,7 +69,7 @@ func TestWhy(t *testing.T) {
 			},
 		},
 		"small":   {second: compile, env: []string{"KERNSTASH_MIN_DEVICE_IMAGE_SIZE=1MiB"}, want: "not cacheable: size of the device image (38 bytes)"},
-		"cheap":   {first: compile, second: compile, always: []string{"KERNSTASH_MIN_BUILD_TIME=10m"}, want: "seen before, but not kept"},
+		"cheap":   {first: compile, second: compile, always: []string{"KERNSTASH_MIN_BUILD_TIME=10m"}, want: "not cacheable: cheap to build (min-build-time is 10m0s); it was built in "},
 		"refused": {second: compile, files: map[string]string{"k.cu": "__device__ const char *t = __TIME__;\n" + kernel}, want: "not cacheable: date or time (__TIME__)"},
 	} {
 		t.Run(name, func(t *testing.T) {

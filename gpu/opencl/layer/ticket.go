@@ -127,12 +127,14 @@ func (t *ticket) done(u *unit, outcomes []*Outcome) error {
 	case err != nil:
 		u.Group.Failed(err, took)
 	case u.artifact == nil:
-		u.Group.Built(engine.Outcome{Artifact: a, Took: took})
+		u.kept = u.Group.Built(engine.Outcome{Artifact: a, Took: took, Kernels: u.kernels})
 	case u.compile && u.built:
 		u.Group.Abandon()
-		t.l.compiledAnyway(u.job.Key, inprocess.Label(nil, u.job.Recipe.Image.Size()), took, 0)
+		of := engine.Decision{Size: u.job.Recipe.Image.Size()}
+		t.l.compiledAnyway(u.job.Key, of.Label(), took, 0)
 	default:
 		u.Group.Loaded(took)
+		u.kept = !u.Shared // else whoever built it knows
 		if u.compile && !u.Shared {
 			t.saved += u.artifact.Cost - took
 		}
@@ -169,7 +171,7 @@ func (t *ticket) waitStored(outcomes []Outcome) {
 func (t *ticket) follow() (number uint64) {
 	var deferred []part
 	for _, u := range t.units {
-		if !u.good || u.Group.Job().Key.IsZero() {
+		if !u.good || !u.kept || u.Group.Job().Key.IsZero() {
 			continue
 		}
 		switch u.kind {
@@ -232,6 +234,9 @@ type unit struct {
 	good  bool // a program was made
 	built bool // the driver built, whatever it was given
 	made  part // as jobs of the worker tell of it
+
+	kernels []string // names, of what the driver built
+	kept    bool     // there is an artifact in the cache, or will be
 }
 
 // How a unit ends without a program; inprocess.ErrRefused is the compiler's own verdict.
@@ -301,6 +306,9 @@ func (u *unit) end(outcomes []*Outcome) (*store.Artifact, error) {
 	}
 	if i := has(front.Built); i >= 0 {
 		u.made.log, u.made.cost = outcomes[i].Artifact.Log, outcomes[i].Took
+		for _, k := range outcomes[i].Artifact.Kernels {
+			u.kernels = append(u.kernels, k.Name)
+		}
 		return u.taken(outcomes[i]), nil
 	}
 	return nil, errAbandoned

@@ -5,6 +5,7 @@ package hosts_test
 import (
 	"encoding/json"
 	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/kernstash/kernstash/shim/opencl/internal/stage"
@@ -20,7 +21,7 @@ func TestRecords(t *testing.T) {
 			t.Parallel()
 			s := stage.New(t, stage.PoCL)
 			env := append(s.WithLibrary(t), "KERNSTASH_RECORDS="+set)
-			s.MustRun(t, env, "observe", "run")
+			first := s.MustRun(t, env, "observe", "run")
 			s.MustRun(t, env, kernstash, "worker", "run", "--quiet", "--idle", "1ms")
 			ask := func(args ...string) []byte {
 				t.Helper()
@@ -37,12 +38,16 @@ func TestRecords(t *testing.T) {
 				}
 				return
 			}
-			var misses []struct{ App, Key, Was string }
+			var misses []struct{ App, Key, Was, Kernels string }
 			if err := json.Unmarshal(ask("why"), &misses); err != nil {
 				t.Fatal(err)
 			}
-			if len(misses) != 1 || misses[0].App != "observe" || misses[0].Was != "never seen" {
+			if len(misses) != 1 || misses[0].App != "observe" || misses[0].Was != "never seen" || misses[0].Kernels != "scale, second, third" {
 				t.Fatalf("misses: %+v", misses)
+			}
+			// PoCL makes code at launches, and is asked for no binary: the kernels' names are known nevertheless.
+			if !strings.Contains(first.Report, `"label":"scale, second, third","outcome":"compiled"`) {
+				t.Errorf("reported:\n%s", first.Report)
 			}
 			// What a process was about to write when it ended is lost: on a busy machine some hits are.
 			var entry struct {
@@ -62,5 +67,46 @@ func TestRecords(t *testing.T) {
 				t.Errorf("after %d runs: %+v", runs, entry)
 			}
 		})
+	}
+}
+
+// TestCheap: what takes less to build than min-build-time is not left to a worker, and why says so.
+func TestCheap(t *testing.T) {
+	t.Parallel()
+	kernstash := stage.Command(t)
+	s := stage.New(t, stage.PoCL)
+	env := append(s.WithLibrary(t), "KERNSTASH_MIN_BUILD_TIME=1h")
+	s.MustRun(t, env, "observe", "run")
+	for command, want := range map[string]string{
+		"ls":            "the cache is empty\n",
+		"why":           "not cacheable: cheap to build (min-build-time is 1h0m0s); it was built in ",
+		"worker status": "\n0 jobs waiting",
+	} {
+		out, err := exec.Command(kernstash, append(strings.Fields(command), "--dir", s.Path("cache"))...).Output()
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("%s: %s%v, want %s", command, out, err, want)
+		}
+	}
+}
+
+// TestWaiting: of what waits for a worker, as all does on PoCL after the first run, ls and why say so.
+func TestWaiting(t *testing.T) {
+	t.Parallel()
+	kernstash := stage.Command(t)
+	s := stage.New(t, stage.PoCL)
+	env := s.WithLibrary(t)
+	s.MustRun(t, env, "observe", "run")
+	s.MustRun(t, env, "observe", "run")
+	for args, want := range map[string]string{
+		"ls":                 "the cache is empty; 1 program waits for a worker: 'kernstash worker wait'\n",
+		"ls --app=observe":   "nothing that observe used is in the cache yet; 1 program waits for a worker: 'kernstash worker wait'\n",
+		"ls --app=other":     "other is not known to have used anything; known are observe\n",
+		"ls --kernel=second": "no entry is one of those that are asked for\n",
+		"why":                "seen before, but not kept; it waits for a worker\n",
+	} {
+		out, err := exec.Command(kernstash, append(strings.Fields(args), "--dir", s.Path("cache"))...).Output()
+		if err != nil || string(out) != want && (args != "why" || !strings.Contains(string(out), want)) {
+			t.Errorf("%s: %s%v, want %s", args, out, err, want)
+		}
 	}
 }

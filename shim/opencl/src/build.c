@@ -36,7 +36,8 @@ static void finish(struct build *b, cl_int code)
 		return;
 	bool deferred = kind_of(&b->reply.message) == KSF_DEFERRED;
 	struct message results = {0};
-	add_results(&results, handle_of(b->program), b->n, b->devices, code, nanoseconds() - b->start, !deferred);
+	add_results(&results, handle_of(b->program), b->n, b->devices, code, nanoseconds() - b->start,
+		deferred ? WITH_NAMES : WITH_BINARIES);
 	uint64_t id = tell(b, &results);
 	reply_end(&b->reply);
 	program_set_shadow(b->program, NULL, id);
@@ -110,7 +111,7 @@ static bool restore_all(struct build *b, const ksf_message *m, const char *optio
 		return true;
 	}
 	if (s == NULL)
-		add_results(results, NULL, b->n, b->devices, CL_OUT_OF_HOST_MEMORY, 0, false);
+		add_results(results, NULL, b->n, b->devices, CL_OUT_OF_HOST_MEMORY, 0, WITH_LOG);
 	shadow_put(s);
 	return false;
 }
@@ -139,7 +140,7 @@ static bool complete(struct build *b, const char *options, struct message *made,
 	cl_int code = driver_build(handle_of(p), missing, holes, options, NULL, NULL);
 	uint64_t took = nanoseconds() - start;
 	p->built |= program_set(p, missing, holes);
-	bool built = add_results(made, handle_of(p), missing, holes, code, took, true) && !made->failed;
+	bool built = add_results(made, handle_of(p), missing, holes, code, took, WITH_BINARIES) && !made->failed;
 	/* A message as if all had been there; what was made begins with how it ended, two fields. */
 	struct message all = {0}, ended = {0};
 	const ksf_message now = {made->fields, made->count};
@@ -157,7 +158,7 @@ static bool complete(struct build *b, const char *options, struct message *made,
 			add_part(results, &(ksf_message){ended.fields, ended.count}, 2 * i, KSF_ENDED);
 	}
 	if (ended.count == 0)
-		add_results(results, NULL, b->n, b->devices, CL_OUT_OF_HOST_MEMORY, 0, false); /* given up */
+		add_results(results, NULL, b->n, b->devices, CL_OUT_OF_HOST_MEMORY, 0, WITH_LOG); /* given up */
 	results->failed = results->failed || ended.failed;
 	message_free(&all);
 	message_free(&ended);

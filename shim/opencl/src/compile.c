@@ -260,11 +260,11 @@ static void add_compiled(struct message *m, struct program *p, const struct comp
 {
 	/* What was there, and was compiled nevertheless, is stored. */
 	bool wanted = code == CL_SUCCESS && holes_of(known, c->n) > 0 && kind_of(known) != KSF_DEFERRED;
-	bool built = add_results(m, handle_of(p), c->n, c->devices, code, took, wanted);
+	bool built = add_results(m, handle_of(p), c->n, c->devices, code, took, wanted ? WITH_BINARIES : WITH_LOG);
 	if (!wanted || (built && are_taken_back(p, c, m)))
 		return;
 	message_free(m);
-	add_results(m, handle_of(p), c->n, c->devices, code, took, false);
+	add_results(m, handle_of(p), c->n, c->devices, code, took, WITH_LOG);
 }
 
 static cl_int compile(struct program *p, struct compiled *c, cl_uint n, const cl_device_id *list, const char *options,

@@ -103,9 +103,24 @@ static void add_args(struct message *m, cl_kernel kernel)
 	}
 }
 
-/* Adds all kernels or none: half a list would say that the others are not there. A driver makes kernels of what
- * nobody stores for the application alone: some say on standard error what is wrong with one (Oclgrind). */
-static void add_kernels(struct message *m, cl_program program)
+/* Adds a kernel, which the driver makes for that; false: it does not. */
+static bool add_kernel(struct message *m, cl_program program, const char *name)
+{
+	cl_int code = CL_SUCCESS;
+	cl_kernel kernel = next.clCreateKernel(program, name, &code);
+	if (kernel == NULL || code != CL_SUCCESS)
+		return false;
+	message_text(m, KSF_KERNEL, name);
+	message_text(m, KSF_KERNEL_ATTRIBUTES, kernel_text(m, kernel, 0, CL_KERNEL_ATTRIBUTES));
+	add_args(m, kernel);
+	next.clReleaseKernel(kernel);
+	return true;
+}
+
+/* Adds all kernels or none: half a list would say that the others are not there. Of what nobody stores now it adds
+ * names alone: a driver makes kernels of that for the application only, as some say on standard error what is wrong
+ * with one (Oclgrind). */
+static void add_kernels(struct message *m, cl_program program, enum detail detail)
 {
 	size_t size, n = 0, i = 0, first = m->count;
 	if (next.clGetProgramInfo(program, CL_PROGRAM_NUM_KERNELS, sizeof(n), &n, NULL) != CL_SUCCESS || n == 0 || n > 65536)
@@ -113,25 +128,21 @@ static void add_kernels(struct message *m, cl_program program)
 	char *rest = NULL, *names = message_own(m, program_text(program, CL_PROGRAM_KERNEL_NAMES, &size));
 	for (char *name = names == NULL ? NULL : strtok_r(names, ";", &rest); name != NULL && i < n;
 		 name = strtok_r(NULL, ";", &rest), i++) {
-		cl_int code = CL_SUCCESS;
-		cl_kernel kernel = next.clCreateKernel(program, name, &code);
-		if (kernel == NULL || code != CL_SUCCESS)
+		if (detail == WITH_NAMES)
+			message_text(m, KSF_KERNEL, name);
+		else if (!add_kernel(m, program, name))
 			break;
-		message_text(m, KSF_KERNEL, name);
-		message_text(m, KSF_KERNEL_ATTRIBUTES, kernel_text(m, kernel, 0, CL_KERNEL_ATTRIBUTES));
-		add_args(m, kernel);
-		next.clReleaseKernel(kernel);
 	}
 	if (i != n)
 		m->count = first;
 }
 
 /* Adds what the driver made. false: it does not answer, and nothing was added. */
-static bool add_built(struct message *m, cl_program program, cl_uint n, const cl_device_id *devices, uint64_t took, bool binaries)
+static bool add_built(struct message *m, cl_program program, cl_uint n, const cl_device_id *devices, uint64_t took, enum detail detail)
 {
 	ksf_field made[64] = {0};
 	size_t first = 0, last = 0; /* kernels, which are of the program */
-	if (binaries && !get_binaries(m, program, n, devices, made))
+	if (detail == WITH_BINARIES && !get_binaries(m, program, n, devices, made))
 		return false;
 	for (cl_uint i = 0; i < n; i++) {
 		message_result(m, KSF_BUILT, CL_SUCCESS, took / n);
@@ -140,9 +151,9 @@ static bool add_built(struct message *m, cl_program program, cl_uint n, const cl
 		add_log(m, program, devices[i]);
 		for (size_t k = first; k < last; k++)
 			message_add(m, m->fields[k]);
-		if (i == 0 && binaries) {
+		if (i == 0 && detail != WITH_LOG) {
 			first = m->count;
-			add_kernels(m, program);
+			add_kernels(m, program, detail);
 			last = m->count;
 		}
 	}
@@ -156,9 +167,9 @@ bool refused_by_the_compiler(cl_int code)
 }
 
 bool add_results(struct message *m, cl_program program, cl_uint n, const cl_device_id *devices, cl_int code, uint64_t took,
-	bool binaries)
+	enum detail detail)
 {
-	if (code == CL_SUCCESS && add_built(m, program, n, devices, took, binaries) && !m->failed)
+	if (code == CL_SUCCESS && add_built(m, program, n, devices, took, detail) && !m->failed)
 		return true;
 	message_free(m); /* what was gathered by then; the driver may have told a size that nobody has memory for */
 	for (cl_uint i = 0; i < n; i++) {

@@ -88,7 +88,8 @@ static cl_program serve(struct link *l, struct reply *reply)
 				s = shadow_new(handle, l->ndevices, l->devices, &reply->message, l->options, false);
 		} else {
 			handle = link_now(l, NULL, NULL);
-			add_results(&results, handle, l->ndevices, l->devices, l->code, l->took, kind_of(&reply->message) != KSF_DEFERRED);
+			add_results(&results, handle, l->ndevices, l->devices, l->code, l->took,
+				kind_of(&reply->message) == KSF_DEFERRED ? WITH_NAMES : WITH_BINARIES);
 			done = true;
 		}
 		uint32_t action = reply_next(reply, l->ndevices, &results);

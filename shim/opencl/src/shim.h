@@ -244,10 +244,16 @@ bool pending_build_info(struct program *p, cl_device_id device, cl_program_build
 void *program_text(cl_program program, cl_program_info what, size_t *size);
 /* A program's devices, 64 at most, and the sizes of the driver's binaries for them. */
 cl_int binary_sizes(cl_program program, cl_uint *n, cl_device_id *devices, size_t *sizes);
-/* Writes a result for each device into an empty message: what the driver made, with binaries and kernels if they are
- * wanted, or why it failed. Whether it made something, and tells. */
+/* What a result has besides the log: nothing, the names of kernels, or binaries with all about kernels. */
+enum detail {
+	WITH_LOG,
+	WITH_NAMES,
+	WITH_BINARIES
+};
+/* Writes a result for each device into an empty message: what the driver made, or why it failed. Whether it made
+ * something, and tells. */
 bool add_results(struct message *m, cl_program program, cl_uint n, const cl_device_id *devices, cl_int code, uint64_t took,
-	bool binaries);
+	enum detail detail);
 bool refused_by_the_compiler(cl_int code);
 cl_build_status build_status(cl_program program, cl_device_id device);
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/timeline"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/runlog"
@@ -164,8 +165,7 @@ func (r *runsReport) write(a *cli.App) {
 	for _, p := range r.Programs {
 		key := cmp.Or(p.KeyB, p.KeyA, "–")
 		head := fmt.Sprintf(row, human.Printable(key[:min(len(key), 12)], false), cmp.Or(p.A, "–"), cmp.Or(p.B, "–"), took(p.SpentMS))
-		names := human.Names(strings.Split(cmp.Or(p.Kernels, "–"), ", "))
-		a.Printf("%s", human.WrapBehind(head, human.Printable(names, false), indent, width))
+		a.Printf("%s", human.WrapBehind(head, entries.Label(p.Kernels), indent, width))
 		if why := p.why(); why != "" {
 			a.Printf("%s", human.WrapBehind(strings.Repeat(" ", 14), human.Printable(why, false), 14, width))
 		}

@@ -189,29 +189,37 @@ func (r *Report) checkLayers(ctx context.Context, s *settings.Settings) {
 			r.Add(subject, tool.Fail, "correct the setting layers", "%v", err)
 			continue
 		}
-		entries, bad, err := countEntries(ctx, dir)
+		entries, bad, first, err := countEntries(ctx, dir)
 		switch {
 		case err != nil:
 			r.Add(subject, tool.Fail, "correct that, or take it out of the setting layers", "%v", err)
 		case bad > 0:
-			r.Add(subject, tool.Warn, "run: kernstash verify --dir "+dir, "%s, %d of them cannot hit", human.Plural(entries, "entry"), bad)
+			r.Add(subject, tool.Warn, "files of a layer belong to you or to root, and nobody else may write them; 'kernstash bundle import --to' makes a layer anew",
+				"%s, %d of them cannot hit; %s", human.Plural(entries, "entry"), bad, first)
 		default:
 			r.Add(subject, tool.OK, "", "%s", human.Plural(entries, "entry"))
 		}
 	}
 }
 
-func countEntries(ctx context.Context, dir string) (entries, bad int, err error) {
+// countEntries counts the entries of a read-only root, and those that cannot hit, the first of which it describes.
+func countEntries(ctx context.Context, dir string) (entries, bad int, first string, err error) {
 	d := disk.New(disk.Options{Dir: dir, ReadOnly: true})
 	defer d.Close()
 	for info, err := range d.List(ctx) {
 		if err != nil {
-			return entries, bad, err
+			return entries, bad, first, err
 		}
 		entries++
-		if info.Bad != nil {
-			bad++
+		if info.Bad == nil {
+			continue
+		}
+		if bad++; bad == 1 {
+			first = fmt.Sprintf("%s: %v", info.Location, info.Bad)
+			if file, err := os.Lstat(filepath.Join(dir, info.Location)); err == nil {
+				first += fmt.Sprintf(" (mode %04o, owner %s)", file.Mode().Perm(), ownerOf(file))
+			}
 		}
 	}
-	return entries, bad, nil
+	return entries, bad, first, nil
 }

@@ -5,6 +5,19 @@ import (
 	"testing"
 )
 
+// A program has one name, whoever tells of it.
+func TestLabel(t *testing.T) {
+	t.Parallel()
+	for label, want := range map[string]string{
+		"": "–", "12 bytes": "12 bytes", "a, b": "a, b", "a, b, c, d": "a, b, c and 1 more", "a, b, c, d, e…": "a, b, c and at least 2 more",
+		"abc…": "abc…", "_Z5scaleIfEvPT_S0_, b": "scale<float>, b", "a\x1b[2J": "a�[2J",
+	} {
+		if got := Label(label); got != want {
+			t.Errorf("%q: %q, want %q", label, got, want)
+		}
+	}
+}
+
 // The names are what g++ and NVRTC made, the texts what c++filt -p makes of them, with
 // ">>" where it has "> >".
 func TestKernelName(t *testing.T) {

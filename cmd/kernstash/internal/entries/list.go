@@ -372,26 +372,34 @@ func (w *entryWriter) each(ctx context.Context, f func(store.Info)) error {
 }
 
 // summary writes what was listed in all.
-func (w *entryWriter) summary() {
+func (w *entryWriter) summary(ctx context.Context) {
 	switch {
 	case w.JSON:
-	case w.written == 0 && w.o.Filter == Filter{App: w.o.App} && w.o.App != "":
-		w.Printf("%s is not known to have used anything that is in the cache\n", human.Printable(w.o.App, false))
-	case w.written == 0 && !w.o.All():
-		w.Printf("no entry is one of those that are asked for\n")
 	case w.written == 0:
-		w.Printf("the cache is empty\n")
+		w.Printf("%s\n", w.nothing(ctx))
 	default:
 		w.Printf("%s, %s\n", human.Plural(w.written, "entry"), human.Size(w.size))
 	}
 }
 
 func (w *entryWriter) end(ctx context.Context) error {
-	w.summary()
+	w.summary(ctx)
 	if !w.o.All() {
 		return nil
 	}
 	return w.listFrameworks(ctx)
+}
+
+// Label names a program as Name does, by what a record or an event calls it: its kernels, or the size of its device image.
+func Label(label string) string {
+	if label == "" {
+		return "–"
+	}
+	name := kernelNames(strings.Split(label, ", "))
+	if strings.HasSuffix(label, "…") && !strings.HasSuffix(name, "…") { // the label itself was cut
+		return strings.Replace(name, " and ", " and at least ", 1)
+	}
+	return name
 }
 
 // KernelName returns the name of a kernel as its source has it, "scale<float>", without

@@ -105,7 +105,7 @@ func (w *entryWriter) tree(ctx context.Context) error {
 				}
 			}
 		}
-		w.summary()
+		w.summary(ctx)
 	})
 }
 

@@ -75,6 +75,6 @@ func Usage(ctx context.Context, c cli.Cache, by string, f Filter) error {
 		for _, s := range r.Parts {
 			row(s, unknown(s.Name))
 		}
-		w.summary()
+		w.summary(ctx)
 	})
 }

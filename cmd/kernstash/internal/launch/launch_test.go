@@ -162,11 +162,4 @@ func TestManyKernels(t *testing.T) {
 	if want := strings.Join(kernels[:3], ", ") + " and 57 more\n"; !strings.Contains(b.String(), want) {
 		t.Errorf("want %q in\n%s", want, b.String())
 	}
-	for label, want := range map[string]string{
-		"": "", "12 bytes": "12 bytes", "a, b": "a, b", "a, b, c, d, e…": "a, b, c and at least 2 more", "abc…": "abc…",
-	} {
-		if got := shortLabel(label); got != want {
-			t.Errorf("%q: %q, want %q", label, got, want)
-		}
-	}
 }

@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/frameworks"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/human"
@@ -132,7 +133,7 @@ func (o *Outcome) writePrograms(w io.Writer, width int) {
 			saved = human.Time(p.Saved)
 		}
 		head := fmt.Sprintf(row, text(p.Key), strconv.Itoa(p.Requests), p.Outcome, human.Time(p.Spent), saved)
-		fmt.Fprint(w, human.WrapBehind(head, text(shortLabel(p.Label)), indent, width))
+		fmt.Fprint(w, human.WrapBehind(head, entries.Label(p.Label), indent, width))
 		if why != "" {
 			fmt.Fprint(w, human.WrapBehind(strings.Repeat(" ", indent), text(why), indent, width))
 		}
@@ -140,15 +141,6 @@ func (o *Outcome) writePrograms(w io.Writer, width int) {
 	if o.More > 0 {
 		fmt.Fprintf(w, "and %d more\n", o.More)
 	}
-}
-
-// shortLabel names a program by a few of its kernels.
-func shortLabel(label string) string {
-	short := human.Names(strings.Split(label, ", "))
-	if strings.HasSuffix(label, "…") && short != label { // the label itself was cut
-		return strings.Replace(short, " and ", " and at least ", 1)
-	}
-	return short
 }
 
 // inWords says for people why a program was compiled. What is no reason of the disk is words already.

@@ -3,7 +3,6 @@ package launch
 import (
 	"cmp"
 	"context"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -13,14 +12,15 @@ import (
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/spool"
 	"github.com/kernstash/kernstash/store/disk"
-	"github.com/kernstash/kernstash/worker"
 )
 
 // explain replaces the reason of programs that were compiled because the worker, whose
 // work they are, has not done it. begun is when the run began: what was left to the
 // worker since is no reason for it.
 func explain(s *runlog.Summary, root string, begun time.Time) {
-	why := unbuilt(root, begun)
+	d := disk.New(disk.Options{Dir: root, ReadOnly: true})
+	defer d.Close()
+	why := jobs.Unbuilt(context.Background(), d, begun)
 	for i := range s.Programs {
 		p := &s.Programs[i]
 		if text := why[p.Key]; text != "" && p.Outcome == runlog.Compiled && p.Reason == reason.MissAbsent.String() {
@@ -28,43 +28,6 @@ func explain(s *runlog.Summary, root string, begun time.Time) {
 			p.Nearest = text
 		}
 	}
-}
-
-// unbuilt says, by the short form of keys, why a worker has not built a program. Whatever
-// cannot be read stays unsaid.
-func unbuilt(root string, begun time.Time) map[string]string {
-	ctx := context.Background()
-	d := disk.New(disk.Options{Dir: root, ReadOnly: true})
-	defer d.Close()
-	why := make(map[string]string)
-	const shortDigits = 12 // of a key in a report
-	short := func(job string) string { return job[:min(len(job), shortDigits)] }
-	waiting, _ := spool.List(ctx, d)
-	for _, j := range waiting {
-		if j.Added.Before(begun) && j.Kind() != spool.Upload {
-			why[short(j.Name)] = "it waits for a worker" // since an earlier run
-		}
-	}
-	status, _ := worker.Ask(ctx, d)
-	said := make(map[string]bool)
-	for _, e := range status.Last { // the newest first
-		key := short(e.Job)
-		if spool.KindOf(e.Job) == spool.Upload {
-			continue
-		}
-		if why[key] != "" && !said[key] && e.Reason != "" && (e.State == "failed" || e.State == "elsewhere") {
-			why[key] = "a worker has not done it yet: " + e.Reason
-		}
-		said[key] = true
-	}
-	refusals, _ := spool.Refusals(ctx, d, math.MaxInt)
-	for _, r := range refusals {
-		if spool.KindOf(r.Job) == spool.Upload {
-			continue
-		}
-		why[short(r.Job)] = strings.TrimSuffix("a worker gave it up: "+r.Reason, ": ")
-	}
-	return why
 }
 
 // recount moves n programs from one reason to another.

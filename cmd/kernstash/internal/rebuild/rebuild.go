@@ -5,6 +5,7 @@ package rebuild
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -25,6 +26,7 @@ type PlanReport struct {
 	CostMS   float64      `json:"cost_ms"`  // what building all took the earlier drivers
 	Size     int64        `json:"size"`     // of the earlier entries
 	Unread   int          `json:"unread"`   // entries without a recipe that can be read
+	GivenUp  []GivenUp    `json:"given_up"` // of these programs
 }
 
 // ColdReport is one of these programs.
@@ -49,7 +51,11 @@ func Plan(ctx context.Context, c cli.Cache, app string) error {
 	if err := ctx.Err(); err != nil {
 		return context.Cause(ctx)
 	}
-	report := PlanReport{Programs: []ColdReport{}, Unread: unread}
+	dropped, err := givenUp(ctx, c, cold)
+	if err != nil {
+		return err
+	}
+	report := PlanReport{Programs: []ColdReport{}, Unread: unread, GivenUp: dropped}
 	type update struct{ was, now string }
 	groups := make(map[update]*PlanReport)
 	for _, one := range cold {
@@ -85,6 +91,7 @@ func Plan(ctx context.Context, c cli.Cache, app string) error {
 				c.Printf("    and %d more\n", more)
 			}
 		}
+		writeGivenUp(c, report.GivenUp)
 		if unread > 0 {
 			c.Printf("%s without a recipe that can be read: not counted\n", human.Plural(unread, "entry"))
 		}
@@ -121,6 +128,7 @@ type Report struct {
 	Left    int            `json:"left"`    // jobs that wait still
 	TookMS  float64        `json:"took_ms"`
 	Last    []worker.Ended `json:"last,omitempty"`
+	GivenUp []GivenUp      `json:"given_up"` // of the programs that there were
 }
 
 // Run builds what an earlier driver built and the present one did not, the most valuable first. The
@@ -145,18 +153,24 @@ func Run(ctx context.Context, c cli.Cache, app string, o worker.Options, quiet b
 				Cold: len(cold), Built: st.Done, Dropped: st.Refused, Kept: st.Kept, Ended: st.End, Left: st.Waiting,
 				TookMS: human.Millis(time.Since(e.since)), Last: st.Last,
 			}
-			return c.Report(report, true, func() {
+			report.GivenUp, err = givenUp(context.WithoutCancel(ctx), c, cold)
+			return errors.Join(err, c.Report(report, true, func() {
+				told := make(map[string]bool)
+				for _, of := range report.GivenUp {
+					told[of.job] = true
+				}
 				for _, last := range slices.Backward(st.Last) {
-					if reason := strings.TrimSpace(last.Reason); reason != "" {
+					if reason := strings.TrimSpace(last.Reason); reason != "" && !told[last.Job] {
 						c.Printf("%s  %s: %s\n", last.State, e.name(last.Job), human.Printable(reason, false))
 					}
 				}
+				writeGivenUp(c, report.GivenUp)
 				c.Printf("%d built in %s; %d dropped, %d not possible here, of %s\n", st.Done, human.Time(time.Since(e.since)),
 					st.Refused, st.Kept, human.Plural(len(cold), "program"))
 				if st.Waiting > 0 {
 					c.Printf("%s left (%s): the next 'kernstash rebuild' goes on\n", human.Plural(st.Waiting, "job"), st.End)
 				}
-			})
+			}))
 		},
 	}, counts)
 }

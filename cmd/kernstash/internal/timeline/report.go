@@ -8,9 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/internal/human"
-	"github.com/kernstash/kernstash/internal/runlog"
 )
 
 // WriteText says for people where the time went.
@@ -43,7 +43,7 @@ func (w *Where) WriteText(out io.Writer) error {
 	for i := range w.Longest {
 		s := &w.Longest[i]
 		rows = append(rows, []string{
-			cmp.Or(human.Printable(s.Key, false), "–"), string(s.Outcome), took(human.Millis(s.Spent)), took(human.Millis(s.Waited)), label(s),
+			cmp.Or(human.Printable(s.Key, false), "–"), string(s.Outcome), took(human.Millis(s.Spent)), took(human.Millis(s.Waited)), entries.Label(s.Label),
 		})
 	}
 	if err := terminal.WriteTable(out, []string{"KEY", "OUTCOME", "SPENT", "WAITED", "KERNELS"}, rows); err != nil {
@@ -53,9 +53,4 @@ func (w *Where) WriteText(out io.Writer) error {
 		fmt.Fprintf(out, "%s more are not in the report\n", human.Plural(w.More, "request"))
 	}
 	return nil
-}
-
-// label names a request by a few of its kernels.
-func label(s *runlog.Span) string {
-	return human.Printable(human.Names(strings.Split(cmp.Or(s.Label, "–"), ", ")), false)
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/runlog"
 )
@@ -165,7 +166,7 @@ func (r *Run) Tracks() (all []Track, origin time.Time) {
 }
 
 // Label names what was asked for.
-func (s *Slice) Label() string { return label(s.Span) }
+func (s *Slice) Label() string { return entries.Label(s.Span.Label) }
 
 // first returns the begin of a run, or of its first request where the clock was set.
 func (r *Run) first() time.Time {
@@ -186,7 +187,7 @@ func (t *tracer) request(s *runlog.Span, track int) {
 		Key: text(s.Key), Kernels: text(s.Label), Outcome: string(s.Outcome), Reason: text(s.Reason), FrontEnd: text(s.FrontEnd),
 		WaitedMS: human.Millis(s.Waited), SpentMS: human.Millis(s.Spent),
 	}
-	of := label(s)
+	of := entries.Label(s.Label)
 	all := slicesOf(s)
 	if len(all) == 0 {
 		t.events = append(t.events, event{

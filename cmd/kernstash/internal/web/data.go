@@ -107,7 +107,7 @@ func (d *data) read() *book {
 		if b.apps, err = l.Totals(); err != nil {
 			return err
 		}
-		b.misses, err = why.Misses(l, why.Options{})
+		b.misses, err = why.Misses(d.ctx, l, d.c.Disk, why.Options{})
 		return err
 	})
 	b.at = time.Now()

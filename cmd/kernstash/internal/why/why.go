@@ -12,11 +12,13 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/jobs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/ledger"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // Options say which misses are meant.
@@ -44,6 +46,9 @@ type missed struct {
 	Nearest string        `json:"nearest,omitempty"` // what the nearest entry differs in
 	Was     string        `json:"was,omitempty"`     // evicted, damaged, never seen, …
 	Gone    time.Time     `json:"gone,omitzero"`     // when it was evicted, or removed
+	Unbuilt string        `json:"unbuilt,omitempty"` // of what was not kept: why no worker has built it
+
+	label string // as it was recorded
 }
 
 // Print prints misses, those that cost most first.
@@ -53,7 +58,7 @@ func Print(ctx context.Context, c cli.Cache, o Options) error {
 		return err
 	}
 	defer l.Close()
-	all, err := gather(l, o)
+	all, err := gather(ctx, l, c.Disk, o)
 	if err != nil {
 		return err
 	}
@@ -72,10 +77,10 @@ func Print(ctx context.Context, c cli.Cache, o Options) error {
 	width := c.Terminal().Lines
 	for _, m := range print {
 		head := fmt.Sprintf("%-12s  %9s  %-14s  ", cmp.Or(m.Key, "–")[:min(len(cmp.Or(m.Key, "–")), 12)],
-			human.Time(time.Duration(m.CostMS*float64(time.Millisecond))), human.Age(m.At, now))
+			human.Time(m.cost()), human.Age(m.At, now))
 		what := m.App
 		if m.Kernels != "" {
-			what += ": " + m.Kernels
+			what += ": " + entries.Label(m.label)
 		}
 		if m.Times > 1 {
 			what += fmt.Sprintf(" (%d times)", m.Times)
@@ -99,22 +104,26 @@ type Miss struct {
 }
 
 // Misses returns the misses that are meant, those that cost most first.
-func Misses(l *ledger.Ledger, o Options) ([]Miss, error) {
-	found, err := gather(l, o)
+func Misses(ctx context.Context, l *ledger.Ledger, d *disk.Store, o Options) ([]Miss, error) {
+	found, err := gather(ctx, l, d, o)
 	now := time.Now()
 	all := make([]Miss, len(found))
 	for i, m := range found {
-		all[i] = Miss{m.Place, m.Key, m.App, m.Kernels, m.Device, m.explain(now), m.At, m.Times, time.Duration(m.CostMS * float64(time.Millisecond))}
+		all[i] = Miss{m.Place, m.Key, m.App, m.Kernels, m.Device, m.explain(now), m.At, m.Times, m.cost()}
 	}
 	return all, err
 }
 
+// cost returns what it took to build, all times together.
+func (m *missed) cost() time.Duration { return time.Duration(m.CostMS * float64(time.Millisecond)) }
+
 // gather returns the misses that are meant, those that cost most first.
-func gather(l *ledger.Ledger, o Options) ([]*missed, error) {
+func gather(ctx context.Context, l *ledger.Ledger, d *disk.Store, o Options) ([]*missed, error) {
 	type same struct{ key, app, reason, nearest, was, kernels string }
 	known := make(map[same]*missed)
 	var all []*missed
 	home, _ := os.UserHomeDir()
+	unbuilt := jobs.Unbuilt(ctx, d, time.Now())
 	err := l.Misses(func(m *ledger.Missed) bool {
 		sum := ""
 		if !m.Key.IsZero() {
@@ -127,11 +136,14 @@ func gather(l *ledger.Ledger, o Options) ([]*missed, error) {
 		of := known[s]
 		if of == nil {
 			of = &missed{
-				Place: m.Key.Place, Key: sum, App: m.App, At: time.Unix(m.At, 0).UTC(), Kernels: kernels(m.Label), Device: m.Device, API: m.API,
+				Place: m.Key.Place, Key: sum, App: m.App, At: time.Unix(m.At, 0).UTC(), label: m.Label, Kernels: kernels(m.Label), Device: m.Device, API: m.API,
 				Reason: atHome(m.Reason, home), Nearest: atHome(m.Nearest, home), Was: m.Was,
 			}
 			if m.WasAt > 0 {
 				of.Gone = time.Unix(m.WasAt, 0).UTC()
+			}
+			if m.Was == ledger.NotKept {
+				of.Unbuilt = unbuilt[m.Key.Key.Short()]
 			}
 			known[s] = of
 			all = append(all, of)
@@ -144,6 +156,9 @@ func gather(l *ledger.Ledger, o Options) ([]*missed, error) {
 	return all, err
 }
 
+// cheap is what the reason of a program begins with that took less than the setting min-build-time to build.
+var cheap, _, _ = strings.Cut(reason.Uncacheable{Code: reason.NotCacheableCheap}.String(), " (")
+
 // explain says why it was compiled.
 func (m *missed) explain(now time.Time) string {
 	named := reason.Named(m.Reason)
@@ -153,8 +168,13 @@ func (m *missed) explain(now time.Time) string {
 		text = m.Was + " " + human.Age(m.Gone, now)
 	case named == reason.MissAbsent && m.Was != "":
 		text = m.Was
+		if m.Unbuilt != "" {
+			text += "; " + m.Unbuilt
+		}
 	case named != 0:
 		text = named.Words()
+	case strings.HasPrefix(m.Reason, cheap):
+		text += fmt.Sprintf("; it was built in %s: a lower min-build-time keeps it ('kernstash config' says who set that)", human.Time(m.cost()/time.Duration(m.Times)))
 	}
 	if m.Nearest != "" && m.Nearest != store.NothingNear && (m.Was == ledger.NeverSeen || named != reason.MissAbsent) {
 		text += "; the nearest entry: " + m.Nearest
