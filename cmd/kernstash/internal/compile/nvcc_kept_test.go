@@ -16,6 +16,7 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 )
 
 // TestNVCCPassedThrough: a command line that is not sure to make one output of one input is not served.
@@ -209,6 +210,7 @@ func TestEnvironmentOfNVCC(t *testing.T) {
 	for name, test := range map[string]struct{ environ, want []string }{
 		"nothing of ours":       {[]string{"A=1", "LD_PRELOAD=/x.so /y.so"}, []string{"A=1", "LD_PRELOAD=/x.so /y.so"}},
 		"ours alone":            {[]string{"KERNSTASH_COMMAND=/k", "LD_PRELOAD=/d/" + launch.Preload, "A=1"}, []string{"A=1"}},
+		"both of ours":          {[]string{"LD_PRELOAD=/d/" + runtimes.Layers().Library + ":/d/" + launch.Preload}, nil},
 		"ours beside another's": {[]string{"LD_PRELOAD=/d/" + launch.Preload + ":/x.so /y.so"}, []string{"LD_PRELOAD=/x.so:/y.so"}},
 	} {
 		if d := cmp.Diff(test.want, compile.Plain(test.environ)); d != "" {

@@ -43,8 +43,8 @@ func readsVariables(path string) error {
 	return nil
 }
 
-// preload is the file name of what `kernstash run` preloads.
-const preload = "libkernstash_preload.so"
+// preloads are the file names of what `kernstash run` preloads.
+var preloads = []string{"libkernstash_preload.so", "libkernstash_opencl_layer.so"}
 
 // plain returns an environment without what has the cache serve the programs of a compiler.
 func plain(environ []string) (rest []string) {
@@ -55,7 +55,7 @@ func plain(environ []string) (rest []string) {
 		}
 		if name == "LD_PRELOAD" {
 			libraries := strings.FieldsFunc(value, func(c rune) bool { return c == ':' || c == ' ' })
-			others := slices.DeleteFunc(slices.Clone(libraries), func(path string) bool { return filepath.Base(path) == preload })
+			others := slices.DeleteFunc(slices.Clone(libraries), func(path string) bool { return slices.Contains(preloads, filepath.Base(path)) })
 			if len(others) == 0 {
 				continue
 			}
