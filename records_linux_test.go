@@ -14,6 +14,7 @@ import (
 	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 )
 
@@ -102,6 +103,39 @@ func TestRecords(t *testing.T) {
 	}
 	order := cmpopts.SortSlices(func(a, b records.Line) bool { return a.Nearest+a.Reason < b.Nearest+b.Reason })
 	if diff := cmp.Diff([]records.Line{first, second, failed, hit}, all, order, cmpopts.IgnoreFields(records.Line{}, "At", "Since", "Saved", "Cost")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestRecordsOfLookups: what is looked up, built by who asked and stored, as the C library does it, is recorded, too.
+func TestRecordsOfLookups(t *testing.T) {
+	t.Parallel()
+	root, f := newRoot(t), newFake(t)
+	c := openCache(t, root)
+	x := NewContext[*fakeProgram, *fakeKernel](c, f, ContextOptions{})
+	a := artifactOf(store.FormFinal, "code")
+	a.Kernels = []store.Kernel{{Name: "name"}}
+	one, two := Request{Image: image(t, src(1)), CompileOptions: "-DN=1"}, Request{Image: image(t, src(1)), CompileOptions: "-DN=2"}
+	for _, r := range []Request{one, one, one, two} {
+		if _, err := storedFor(x, r, 0); err == nil {
+			continue
+		}
+		if _, err := storeFor(x, r, 0, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.Close()
+	_ = c.Close()
+	device := f.devices[0]
+	first := records.Line{
+		Kind: records.Miss, App: "kernstash.test", Label: "name", Device: device.String(), API: device.API, Cost: time.Second,
+		Reason: "miss.absent", Nearest: "nothing near it",
+	}
+	second := first
+	second.Nearest = `option "-DN=2" was "-DN=1"`
+	want := []records.Line{{Kind: records.Hits, App: "kernstash.test", Hits: 2, Label: "name"}, first, second}
+	order := cmpopts.SortSlices(func(a, b records.Line) bool { return a.Nearest < b.Nearest })
+	if diff := cmp.Diff(want, recorded(t, root), order, cmpopts.IgnoreFields(records.Line{}, "At", "Since", "Entry", "Saved")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
