@@ -112,7 +112,7 @@ func TestWhatIsNotKeptOfNVCC(t *testing.T) {
 // TestNVCCIsRecorded: what was compiled, why, and what was found is recorded as of any application; what is not kept has no entry.
 func TestNVCCIsRecorded(t *testing.T) {
 	t.Parallel()
-	miss := records.Line{Kind: records.Miss, App: "nvcc", Label: "k.cu", Device: "process / nvcc /  / ", API: "compiler"}
+	miss := records.Line{Kind: records.Miss, App: "nvcc", Label: "k.cu", Device: "process / nvcc", API: "compiler"}
 	kept, unfit, failed := miss, miss, miss
 	kept.Reason, kept.Nearest = "miss.absent", "nothing near it"
 	unfit.Reason = "it wrote to standard output"

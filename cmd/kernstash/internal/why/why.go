@@ -124,6 +124,9 @@ func gather(l *ledger.Ledger, o Options) ([]*missed, error) {
 			return true
 		}
 		s := same{sum, m.App, m.Reason, m.Nearest, m.Was, m.Label}
+		if reason.Named(m.Reason) != reason.MissAbsent { // what it was before is no reason then
+			s.was = ""
+		}
 		of := known[s]
 		if of == nil {
 			of = &missed{
