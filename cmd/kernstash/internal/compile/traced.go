@@ -42,7 +42,7 @@ type tracing struct {
 	unit    key.Unit       // likewise
 	first   key.Key
 	record  func(engine.Decision) // takes what is not stored to the records
-	blobs   store.Blobs // nil: none
+	blobs   store.Blobs           // nil: none
 }
 
 // host answers the engine for a run.

@@ -100,7 +100,7 @@ func TestUsedOf(t *testing.T) {
 func TestShare(t *testing.T) {
 	t.Parallel()
 	for want, spent := range map[string]time.Duration{
-		"300 ms of 1.00 s were spent on what it serves":                       300 * time.Millisecond,
+		"300 ms of 1.00 s were spent on what it serves":                      300 * time.Millisecond,
 		"3.00 s were spent on what it serves, by several at once, in 1.00 s": 3 * time.Second,
 	} {
 		if got := share(spent, time.Second); got != want {
