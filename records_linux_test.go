@@ -2,6 +2,7 @@ package kernstash
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -137,6 +138,43 @@ func TestRecordsOfLookups(t *testing.T) {
 	order := cmpopts.SortSlices(func(a, b records.Line) bool { return a.Nearest < b.Nearest })
 	if diff := cmp.Diff(want, recorded(t, root), order, cmpopts.IgnoreFields(records.Line{}, "At", "Since", "Entry", "Saved")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// orderly is a store that notes in which order a cache has it keep totals and records.
+type orderly struct {
+	*disk.Store
+	order []string
+}
+
+func (s *orderly) AddStats(delta stats.Snapshot) error {
+	s.order = append(s.order, "totals")
+	return s.Store.AddStats(delta)
+}
+
+func (s *orderly) AppendRecords(lines []byte) error {
+	s.order = append(s.order, "records")
+	return s.Store.AppendRecords(lines)
+}
+
+// TestTotalsComeFirst: a process that ends while it keeps what it counted may lose records, and not what they are a part of.
+func TestTotalsComeFirst(t *testing.T) {
+	t.Parallel()
+	var s *orderly
+	c, err := openOn(func(o disk.Options) cache.Disk { s = &orderly{Store: disk.New(o)}; return s }, Options{Dir: newRoot(t), ConfigFile: emptyConfig(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := NewContext[*fakeProgram, *fakeKernel](c, newFake(t), ContextOptions{})
+	use(t, x, Request{Image: image(t, src(1))})
+	c.Flush(time.Minute)
+	(*cache.Cache)(c).KeepStats()
+	x.Close()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if want := []string{"totals", "records"}; len(s.order) < 2 || !slices.Equal(s.order[:2], want) {
+		t.Errorf("%q, want %q first", s.order, want)
 	}
 }
 
