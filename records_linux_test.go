@@ -2,6 +2,7 @@ package kernstash
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -14,6 +15,7 @@ import (
 	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
 )
 
@@ -103,6 +105,76 @@ func TestRecords(t *testing.T) {
 	order := cmpopts.SortSlices(func(a, b records.Line) bool { return a.Nearest+a.Reason < b.Nearest+b.Reason })
 	if diff := cmp.Diff([]records.Line{first, second, failed, hit}, all, order, cmpopts.IgnoreFields(records.Line{}, "At", "Since", "Saved", "Cost")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestRecordsOfLookups: what is looked up, built by who asked and stored, as the C library does it, is recorded, too.
+func TestRecordsOfLookups(t *testing.T) {
+	t.Parallel()
+	root, f := newRoot(t), newFake(t)
+	c := openCache(t, root)
+	x := NewContext[*fakeProgram, *fakeKernel](c, f, ContextOptions{})
+	a := artifactOf(store.FormFinal, "code")
+	a.Kernels = []store.Kernel{{Name: "name"}}
+	one, two := Request{Image: image(t, src(1)), CompileOptions: "-DN=1"}, Request{Image: image(t, src(1)), CompileOptions: "-DN=2"}
+	for _, r := range []Request{one, one, one, two} {
+		if _, err := storedFor(x, r, 0); err == nil {
+			continue
+		}
+		if _, err := storeFor(x, r, 0, a); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.Close()
+	_ = c.Close()
+	device := f.devices[0]
+	first := records.Line{
+		Kind: records.Miss, App: "kernstash.test", Label: "name", Device: device.String(), API: device.API, Cost: time.Second,
+		Reason: "miss.absent", Nearest: "nothing near it",
+	}
+	second := first
+	second.Nearest = `option "-DN=2" was "-DN=1"`
+	want := []records.Line{{Kind: records.Hits, App: "kernstash.test", Hits: 2, Label: "name"}, first, second}
+	order := cmpopts.SortSlices(func(a, b records.Line) bool { return a.Nearest < b.Nearest })
+	if diff := cmp.Diff(want, recorded(t, root), order, cmpopts.IgnoreFields(records.Line{}, "At", "Since", "Entry", "Saved")); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// orderly is a store that notes in which order a cache has it keep totals and records.
+type orderly struct {
+	*disk.Store
+	order []string
+}
+
+func (s *orderly) AddStats(delta stats.Snapshot) error {
+	s.order = append(s.order, "totals")
+	return s.Store.AddStats(delta)
+}
+
+func (s *orderly) AppendRecords(lines []byte) error {
+	s.order = append(s.order, "records")
+	return s.Store.AppendRecords(lines)
+}
+
+// TestTotalsComeFirst: a process that ends while it keeps what it counted may lose records, and not what they are a part of.
+func TestTotalsComeFirst(t *testing.T) {
+	t.Parallel()
+	var s *orderly
+	c, err := openOn(func(o disk.Options) cache.Disk { s = &orderly{Store: disk.New(o)}; return s }, Options{Dir: newRoot(t), ConfigFile: emptyConfig(t)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := NewContext[*fakeProgram, *fakeKernel](c, newFake(t), ContextOptions{})
+	use(t, x, Request{Image: image(t, src(1))})
+	c.Flush(time.Minute)
+	(*cache.Cache)(c).KeepStats()
+	x.Close()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	if want := []string{"totals", "records"}; len(s.order) < 2 || !slices.Equal(s.order[:2], want) {
+		t.Errorf("%q, want %q first", s.order, want)
 	}
 }
 

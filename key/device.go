@@ -33,7 +33,7 @@ type Pair struct {
 
 // String returns the seed's four: platform / name / version / driver.
 func (d Device) String() string {
-	return strings.Join([]string{d.Platform, d.Name, d.Version, d.Driver}, " / ")
+	return strings.TrimRight(strings.Join([]string{d.Platform, d.Name, d.Version, d.Driver}, " / "), " /") // compilers have no driver
 }
 
 // Digest returns the device component of a key. Traits and Compiler count as

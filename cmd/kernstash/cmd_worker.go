@@ -117,6 +117,9 @@ compile. The old entries stay, until nobody has used them for long.` +
 				return runtimes.ErrNone
 			}
 			worker.CloseInherited(3)
+			if !o.NormalPriority {
+				worker.YieldSession()
+			}
 			return a.OnCache(func(ctx context.Context, c cli.Cache) error {
 				run, counts := jobs.RunOptions{Options: o, Quiet: quiet}, new(stats.Counters)
 				if rebuild {

@@ -12,6 +12,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
 	"github.com/kernstash/kernstash/internal/pty"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store/disk"
 )
 
@@ -76,6 +77,47 @@ func TestListOnATerminal(t *testing.T) {
 		if !strings.Contains(got, test.cut) || strings.Contains(got, long) != (test.cut == "") {
 			t.Errorf("%s on a terminal: %q", test.args, got)
 		}
+	}
+}
+
+// TestShowOnATerminal: what is said of a device and its compiler is wrapped at the width of a terminal, and nowhere else.
+func TestShowOnATerminal(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "cache")
+	e, err := testEntry(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	flags := "flags = " + strings.Repeat("avx512 ", 30) + "last"
+	name, value, _ := strings.Cut(flags, " = ")
+	e.Recipe.Device.Traits = []key.Pair{{Name: name, Value: value}}
+	e.Key = e.Recipe.Key()
+	d := disk.New(disk.Options{Dir: dir})
+	if _, err := d.Put(t.Context(), e); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"show", "--dir", dir, e.Key.String()}
+	var piped strings.Builder
+	if status := run(args, strings.NewReader(""), &piped, os.Stderr); status != cli.ExitOK || !strings.Contains(piped.String(), flags+"\n") {
+		t.Errorf("piped: status %d, %q", status, piped.String())
+	}
+	ours, theirs := terminalPair(t)
+	if status := run(args, strings.NewReader(""), theirs, os.Stderr); status != cli.ExitOK {
+		t.Errorf("status %d", status)
+	}
+	theirs.Close()
+	b, _ := io.ReadAll(ours) // EIO at its end
+	got := strings.ReplaceAll(string(b), "\r\n", "\n")
+	for line := range strings.Lines(got) {
+		if strings.Contains(line, "avx512") && len(line) > 81 {
+			t.Errorf("too wide: %q", line)
+		}
+	}
+	if want, lines := "avx512 last\ncompiler   libtest\n", strings.ReplaceAll(got, "\n           ", " "); !strings.Contains(lines, want) || !strings.Contains(lines, flags) {
+		t.Errorf("on a terminal:\n%s", got)
 	}
 }
 

@@ -133,7 +133,7 @@ func damageHeaders(ts *testscript.TestScript, _ bool, args []string) {
 // stashRecord records something of entry N of stash-put, or of that with the kernel N, now:
 //
 //	stash-record DIR hits APP N HITS SECONDS    that were saved
-//	stash-record DIR miss APP N SECONDS TIMES
+//	stash-record DIR miss APP N SECONDS TIMES [REASON]
 //	stash-record DIR gone REASON N
 func stashRecord(ts *testscript.TestScript, _ bool, args []string) {
 	number := func(i int) int {
@@ -161,6 +161,9 @@ func stashRecord(ts *testscript.TestScript, _ bool, args []string) {
 		l.Hits, l.Saved = int64(number(4)), time.Duration(number(5))*time.Second
 	case records.Miss:
 		l.Reason, l.Cost, times = "miss.absent", time.Duration(number(4))*time.Second, number(5)
+		if len(args) > 6 {
+			l.Reason = args[6]
+		}
 	default:
 		l.App, l.Reason, l.Entry.Key = "", args[2], key.Key{}
 	}

@@ -287,12 +287,21 @@ func (c *Cache) KeepStatsSometimes() {
 }
 
 // KeepStats adds what was counted to the totals on disk, and what was recorded to the records. Close does so too; it is
-// for a process that ends without, and costs a few system calls.
+// for a process that ends without, and costs a few system calls. The totals come first: where the process ends in between,
+// no application has saved more than all together.
 func (c *Cache) KeepStats() {
+	counted := c.keepTotals()
 	c.keepRecords(false)
+	if counted {
+		contents.Save()
+	}
+}
+
+// keepTotals adds what was counted to the totals on disk, and reports whether there was anything.
+func (c *Cache) keepTotals() bool {
 	totals, ok := c.written.(store.Totals)
 	if !ok || !c.engine.Writes() {
-		return
+		return false
 	}
 	now := c.Stats()
 	c.mu.Lock()
@@ -303,11 +312,11 @@ func (c *Cache) KeepStats() {
 		delta[stats.MemoryHits], delta[stats.DiskHits], delta[stats.LoadTime] = 0, 0, 0
 	}
 	if delta == (stats.Snapshot{}) {
-		return
+		return false
 	}
 	if err := totals.AddStats(delta); err != nil {
 		c.log.Warn("statistics not kept", "error", err.Error())
-		return
+		return false
 	}
-	contents.Save()
+	return true
 }

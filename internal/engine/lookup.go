@@ -66,8 +66,19 @@ func (g *Group) Stored(ctx context.Context) (*store.Artifact, error) {
 		e.count(stats.Of(reason.ObserveHits))
 		return nil, &store.MissError{Reason: reason.MissAbsent}
 	}
-	e.countHit(k, f.entry.Artifact, took)
-	return f.entry.Artifact, nil
+	a := f.entry.Artifact
+	e.countHit(k, a, took)
+	g.Record(Decision{Key: k, Origin: Disk, Spent: took, Saved: a.Cost - took, Kernels: kernelNames(a)})
+	return a, nil
+}
+
+// Record hands what became of a lookup to the records of what applications use; Stored and Store do it for hits and for
+// what is stored.
+func (g *Group) Record(d Decision) {
+	if recorded := g.s.e.recorded; recorded != nil {
+		d.Recipe = g.Job().Recipe
+		recorded(&d)
+	}
 }
 
 // Store keeps an artifact that the caller built, and returns when it is stored. In mode
@@ -87,9 +98,14 @@ func (g *Group) Store(ctx context.Context, a *store.Artifact) (store.PutResult, 
 		e.countCompared(job.Key, job.Key.Short(), compare(a, there.entry.Artifact))
 		return store.Existing, nil
 	}
-	if nowhere(there.why) {
-		e.keeper.Explain(ctx, job.Key, job.Recipe)
+	built := Decision{Key: job.Key, Origin: Compiled, Spent: a.Cost, Reason: reason.MissAbsent.String(), Kernels: kernelNames(a)}
+	if e.settings.Mode == settings.ModeRefresh {
+		built.Reason = reason.MissRefresh.String()
 	}
+	if nowhere(there.why) {
+		built.Nearest = e.keeper.Explain(ctx, job.Key, job.Recipe)
+	}
+	g.Record(built)
 	return e.keeper.Put(ctx, entry)
 }
 

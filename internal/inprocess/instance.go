@@ -61,8 +61,12 @@ func (in *Instance) open(inputs settings.Inputs) (err error) {
 	if in.Cache, err = cache.Open(cache.Options{Settings: inputs}); err != nil {
 		return fmt.Errorf("%w: %w", ErrOut, err)
 	}
-	if !in.Cache.Reads() {
-		return fmt.Errorf("%w: the cache is switched off, or has no directory", ErrOut)
+	switch set := in.Cache.Settings(); {
+	case in.Cache.Reads():
+	case set.Dir == "":
+		return fmt.Errorf("%w: it has no directory: set KERNSTASH_DIR, or HOME", ErrOut)
+	default:
+		return fmt.Errorf("%w: it is switched off", ErrOut)
 	}
 	return nil
 }

@@ -814,6 +814,7 @@ func TestWhyNothing(t *testing.T) {
 		{[]string{"--inject", "preload"}, []string{"true"}, "made no OpenCL program"},
 		{[]string{"--no-cache"}, []string{"true"}, "switched off"},
 		{nil, event(`{"event":"out","pid":1,"reason":"address space is limited"}`), "stayed out: address space is limited"},
+		{nil, event(`{"event":"out","pid":1,"reason":"it has no directory"}` + "\n" + `{"event":"out","pid":1,"reason":"library of another release, or off"}`), "stayed out: it has no directory\n"},
 		{nil, event(`{"event":"loaded","pid":1,"front_end":"opencl-layer"}`), "the cache was loaded in 1 process, which built no program"},
 		{nil, event(`{"event":"asked","pid":1,"outcome":"passed","reason":"binary"}`), "the application's own cache answered: it made 1 program of binaries"},
 	} {

@@ -542,6 +542,9 @@ func TestBuilderIsAlone(t *testing.T) {
 	if r.Policy != 5 || r.Nice != 19 || r.IO>>13 != 3 || r.OOM != "1000" {
 		t.Errorf("scheduling policy %d, want 5 (SCHED_IDLE); nice %d, want 19; disk class %d, want 3 (idle); OOM %s, want 1000", r.Policy, r.Nice, r.IO>>13, r.OOM)
 	}
+	if _, err := os.Stat("/proc/self/autogroup"); err == nil && r.Session != "nice 19" {
+		t.Errorf("its session has %q among sessions, want nice 19", r.Session)
+	}
 	for _, fd := range r.Files {
 		if !strings.HasPrefix(fd, "0 pipe:") && !strings.HasPrefix(fd, "1 pipe:") && !strings.HasPrefix(fd, "2 pipe:") && !strings.HasPrefix(fd, "3 pipe:") &&
 			!strings.Contains(fd, "anon_inode:") && !strings.Contains(fd, "/proc/") && !strings.Contains(fd, " /sys/fs/cgroup/") { // Go's own
@@ -568,7 +571,7 @@ func TestBuilderIsAlone(t *testing.T) {
 type report struct {
 	PID, Group, Nice, IO int
 	Policy               uint32
-	OOM, Dir             string
+	OOM, Dir, Session    string
 	Files, Environ       []string
 }
 
@@ -583,6 +586,8 @@ func reportRole(args []string) int {
 	r.IO = int(io)
 	oom, _ := os.ReadFile("/proc/self/oom_score_adj")
 	r.OOM = strings.TrimSpace(string(oom))
+	session, _ := os.ReadFile("/proc/self/autogroup") // "/autogroup-12 nice 19"; none where the kernel has none
+	_, r.Session, _ = strings.Cut(strings.TrimSpace(string(session)), " ")
 	r.Dir, _ = os.Getwd()
 	names, _ := os.ReadDir("/proc/self/fd")
 	for _, n := range names {

@@ -137,9 +137,9 @@ func sizeOf(contents map[key.Digest][]byte) int64 {
 	return n
 }
 
-// Explain says what keeps a recipe from the nearest entry, and counts that.
-func (k *Keeper) Explain(ctx context.Context, name key.Key, r *key.Recipe) {
-	k.explain(name, k.nearest(ctx, r, key.Digest{}))
+// Explain counts what keeps a recipe from the nearest entry, and returns it for people; "" where that cannot be told.
+func (k *Keeper) Explain(ctx context.Context, name key.Key, r *key.Recipe) string {
+	return k.explain(name, k.nearest(ctx, r, key.Digest{}))
 }
 
 // HeaderContents returns the contents of the header files of a recipe that the store

@@ -7,15 +7,20 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
+	"github.com/kernstash/kernstash/internal/records"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // TestNVCCPassedThrough: a command line that is not sure to make one output of one input is not served.
@@ -100,6 +105,50 @@ func TestWhatIsNotKeptOfNVCC(t *testing.T) {
 			time.Sleep(50 * time.Millisecond)
 			p.wantServed(want, compiler, "-c", "k.cu", "-o", "o")
 			p.wantFound(test.found)
+		})
+	}
+}
+
+// TestNVCCIsRecorded: what was compiled, why, and what was found is recorded as of any application; what is not kept has no entry.
+func TestNVCCIsRecorded(t *testing.T) {
+	t.Parallel()
+	miss := records.Line{Kind: records.Miss, App: "nvcc", Label: "k.cu", Device: "process / nvcc", API: "compiler"}
+	kept, unfit, failed := miss, miss, miss
+	kept.Reason, kept.Nearest = "miss.absent", "nothing near it"
+	unfit.Reason = "it wrote to standard output"
+	failed.Reason = "the compiler refused it"
+	for name, test := range map[string]struct {
+		body string
+		want []records.Line
+	}{
+		"kept":     {`return 0;`, []records.Line{{Kind: records.Hits, App: "nvcc", Hits: 1, Label: "k.cu"}, kept}},
+		"not kept": {`puts("x"); return 0;`, []records.Line{unfit, unfit}},
+		"failed":   {`return 3;`, []records.Line{failed, failed}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newSource(t)
+			compiler := fakeWith(t, "nvcc", "#include <stdio.h>\n", `FILE *f = fopen("o", "w"); fputs("code", f); fclose(f); `+test.body)
+			p.served(compiler, "-c", "k.cu", "-o", "o")
+			p.served(compiler, "-c", "k.cu", "-o", "o")
+			d := disk.New(disk.Options{Dir: p.cache})
+			defer d.Close()
+			var all []records.Line
+			if err := d.TakeRecords(t.Context(), func(_ string, b []byte) error {
+				records.Parse(b, func(l records.Line) { all = append(all, l) })
+				return nil
+			}); err != nil {
+				t.Fatal(err)
+			}
+			for i := range all {
+				if kept := name == "kept"; all[i].Entry.IsZero() == kept {
+					t.Errorf("an entry %v, want %v: %+v", !kept, kept, all[i])
+				}
+			}
+			slices.SortFunc(all, func(a, b records.Line) int { return strings.Compare(a.Reason, b.Reason) })
+			if d := cmp.Diff(test.want, all, cmpopts.IgnoreFields(records.Line{}, "At", "Since", "Entry", "Saved", "Cost")); d != "" {
+				t.Errorf("(-want +got):\n%s", d)
+			}
 		})
 	}
 }
@@ -209,6 +258,7 @@ func TestEnvironmentOfNVCC(t *testing.T) {
 	for name, test := range map[string]struct{ environ, want []string }{
 		"nothing of ours":       {[]string{"A=1", "LD_PRELOAD=/x.so /y.so"}, []string{"A=1", "LD_PRELOAD=/x.so /y.so"}},
 		"ours alone":            {[]string{"KERNSTASH_COMMAND=/k", "LD_PRELOAD=/d/" + launch.Preload, "A=1"}, []string{"A=1"}},
+		"both of ours":          {[]string{"LD_PRELOAD=/d/" + runtimes.Layers().Library + ":/d/" + launch.Preload}, nil},
 		"ours beside another's": {[]string{"LD_PRELOAD=/d/" + launch.Preload + ":/x.so /y.so"}, []string{"LD_PRELOAD=/x.so:/y.so"}},
 	} {
 		if d := cmp.Diff(test.want, compile.Plain(test.environ)); d != "" {

@@ -348,6 +348,9 @@ func (r *run) kept(out []byte, messages string) (*store.Artifact, error) {
 		return nil, errors.New("there is no output, or it names the input")
 	}
 	a := &store.Artifact{Binaries: []store.Binary{{Form: store.FormFinal, Data: output}}, Log: text}
+	if r.compiler.traced { // whose input is in the key: what people know it by
+		a.Kernels = []store.Kernel{{Name: filepath.Base(r.input)}}
+	}
 	if r.depends != "" {
 		b, err := os.ReadFile(r.depends)
 		if err != nil || len(b) == 0 {

@@ -41,7 +41,8 @@ type tracing struct {
 	request engine.Request // without the files
 	unit    key.Unit       // likewise
 	first   key.Key
-	blobs   store.Blobs // nil: none
+	record  func(engine.Decision) // takes what is not stored to the records
+	blobs   store.Blobs           // nil: none
 }
 
 // host answers the engine for a run.
@@ -73,7 +74,7 @@ func (r *run) serveTraced(c *cache.Cache) error {
 	if err != nil {
 		return err
 	}
-	t.first = g.Job().Key
+	t.first, t.record = g.Job().Key, g.Record
 	t.blobs, _ = c.Store().(store.Blobs)
 	if t.find() {
 		return r.deliver(r.found)
@@ -201,13 +202,20 @@ func (t *tracing) build(ctx context.Context) error {
 	t.cache.Count(stats.BuildTime, int64(took))
 	if err != nil {
 		t.cache.Count(stats.BuildFailures, 1)
+		t.record(engine.Decision{Err: err, Spent: took, Kernels: t.label()})
 		return nil
 	}
 	if err := t.keep(ctx, made{record, before, out, messages, began, took}); err != nil {
 		t.unfit = err.Error()
+		if t.key == "" { // else it was to be stored, which is recorded
+			t.record(engine.Decision{Origin: engine.Compiled, Spent: took, Reason: t.unfit, Kernels: t.label()})
+		}
 	}
 	return nil
 }
+
+// label returns what people know a run by.
+func (t *tracing) label() []string { return []string{filepath.Base(t.input)} }
 
 // searched returns the directories in which programs and libraries are looked for. Some may not be there, in a home, say,
 // in which much changes while a large file is compiled.

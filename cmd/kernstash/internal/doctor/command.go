@@ -83,7 +83,7 @@ func (r *Report) watch(ctx context.Context, a *cli.App, command []string) error 
 	r.Uses, r.Millis, r.WaitedMS = ran.Uses, ran.Millis, ran.SpentMS
 	r.Verdict = servedInOneLine(all)
 	if ran.Outcomes.Asked > 0 {
-		r.Verdict += fmt.Sprintf("; %s of %s were spent on what it serves", human.Time(ran.Spent), human.Time(time.Duration(ran.Millis*float64(time.Millisecond))))
+		r.Verdict += "; " + share(ran.Spent, time.Duration(ran.Millis*float64(time.Millisecond)))
 	}
 	for _, u := range all {
 		u.tell(r)
@@ -260,4 +260,12 @@ func compilerOf(path string) (c tool.Compiler, ok bool) {
 		}
 	}
 	return c, ok
+}
+
+// share says how much of a command's time its processes and threads, which may run at once, spent on what is served.
+func share(spent, all time.Duration) string {
+	if spent > all {
+		return fmt.Sprintf("%s were spent on what it serves, by several at once, in %s", human.Time(spent), human.Time(all))
+	}
+	return fmt.Sprintf("%s of %s were spent on what it serves", human.Time(spent), human.Time(all))
 }

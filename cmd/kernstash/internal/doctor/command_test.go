@@ -95,3 +95,16 @@ func TestUsedOf(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestShare: what several do at once may be longer than the command, of which it is no part then.
+func TestShare(t *testing.T) {
+	t.Parallel()
+	for want, spent := range map[string]time.Duration{
+		"300 ms of 1.00 s were spent on what it serves":                      300 * time.Millisecond,
+		"3.00 s were spent on what it serves, by several at once, in 1.00 s": 3 * time.Second,
+	} {
+		if got := share(spent, time.Second); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -349,8 +350,15 @@ func writeSource(a *cli.App, r *key.Recipe) error {
 
 // writeShown prints an entry for people.
 func writeShown(a *cli.App, info store.Info, r showReport, verbose bool) {
+	width := a.Terminal().Lines
 	describe(func(name, format string, args ...any) {
-		a.Printf("%-10s %s\n", name, human.Printable(fmt.Sprintf(format, args...), false))
+		head, text := fmt.Sprintf("%-10s ", name), human.Printable(fmt.Sprintf(format, args...), false)
+		switch name {
+		case "device", "", "compiler", "kernel": // others are paths, digests and commands, which people copy
+			a.Printf("%s", human.WrapBehind(head, text, len(head), width))
+		default:
+			a.Printf("%s%s\n", head, text)
+		}
 	}, info, r, verbose)
 	if r.Artifact == nil {
 		return
@@ -412,7 +420,7 @@ func describe(line func(name, format string, args ...any), info store.Info, r sh
 func (r *recipeReport) write(line func(string, string, ...any), verbose bool) {
 	line("device", "%s", DeviceText(r.Device))
 	pairs := func(name, format string, pairs []key.Pair) {
-		for _, p := range pairs {
+		for _, p := range slices.Compact(slices.Clone(pairs)) {
 			if r.Program == nil || p.Name != rtc.NameAttribute { // which the program has
 				line(name, format, p.Name, p.Value)
 			}
@@ -449,6 +457,7 @@ func (r *recipeReport) write(line func(string, string, ...any), verbose bool) {
 		line("options", "%s", cmp.Or(strings.Trim(fmt.Sprintf("%q", r.Program.Options), "[]"), "none"))
 	case r.Options.Absent:
 		line("options", "none at all")
+	case r.Device.API == "compiler": // of which they are attributes, one by one
 	default:
 		line("options", "%q", r.Options.CompileString())
 	}

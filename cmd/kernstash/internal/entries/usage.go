@@ -48,7 +48,7 @@ func Usage(ctx context.Context, c cli.Cache, by string, f Filter) error {
 		case by == "device":
 			add(device, info, saved)
 		case by == "driver" && device != "":
-			add(info.Device.Platform+" "+driver, info, saved)
+			add(strings.TrimSpace(info.Device.Platform+" "+driver), info, saved)
 		case by == "app" && e != nil && len(e.Apps) > 0:
 			for app, u := range e.Apps {
 				if w.wanted.app == nil || w.wanted.app(app) {

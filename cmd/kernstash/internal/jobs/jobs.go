@@ -253,7 +253,7 @@ func describe(c cli.Cache, st worker.Status) {
 	}
 	c.Printf("%s waiting", human.Plural(st.Waiting, "job"))
 	if !st.Started.IsZero() {
-		c.Printf("; %d done, %d dropped, %d not possible here, %s of processor time", st.Done, st.Refused, st.Kept, st.CPU.Round(time.Millisecond))
+		c.Printf("; %d done, %d dropped, %d not possible here, %s of processor time", st.Done, st.Refused, st.Kept, human.Time(st.CPU))
 	}
 	c.Printf(", in %s\n", human.Printable(c.Settings.Dir, false))
 	if len(st.GivenUp) > 0 {

@@ -187,6 +187,9 @@ func (o *Outcome) fill(s *runlog.Summary) {
 	o.SpentMS, o.CompiledMS, o.SavedMS = human.Millis(s.Spent), human.Millis(s.Compiled), human.Millis(s.Saved)
 }
 
+// unsure is what is said where the library is another release's, or declines.
+const unsure = "library of another release, or off"
+
 // why says why nothing was asked of the cache, "" if something was.
 func (o *Outcome) why(t Target) string {
 	switch {
@@ -200,7 +203,9 @@ func (o *Outcome) why(t Target) string {
 	case len(o.Out) > 0:
 		var reasons []string
 		for _, c := range o.Out {
-			reasons = append(reasons, c.What)
+			if c.What != unsure || len(o.Out) == 1 { // else the library has said why
+				reasons = append(reasons, c.What)
+			}
 		}
 		return "the layer was loaded and stayed out: " + strings.Join(reasons, ", ")
 	case len(o.FrontEnds) > 0:

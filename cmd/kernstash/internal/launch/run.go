@@ -247,9 +247,8 @@ func takeReport(report io.ReadSeeker, outer string) *runlog.Summary {
 
 // warning says why what was compiled may not be kept, "" if it may.
 func warning(in *settings.Settings, s *runlog.Summary) string {
-	const least = 256 << 10 // less than an entry of some size needs
-	if v, err := volume.Of(in.Dir); err == nil && v.Kind != "" && v.Free < least {
-		return fmt.Sprintf("there is no room left for %s: what was compiled may not have been kept", in.Dir)
+	if text := volume.Trouble(in.Dir); text != "" {
+		return text + "; what was compiled may not have been kept"
 	}
 	quick := 0
 	for _, p := range s.Programs {

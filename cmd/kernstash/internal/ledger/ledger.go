@@ -92,11 +92,13 @@ const maxIndex = 2 << 30
 // the cache from being written nothing is merged. The caller closes it.
 func Open(ctx context.Context, c cli.Cache) (*Ledger, error) {
 	l := &Ledger{d: c.Disk, anew: c.Settings.Mode != settings.ModeReadOnly}
+	said := ""
 	merge := func() {
 		err := Merge(ctx, c.Disk)
 		known := errors.Is(err, bolterrors.ErrTimeout) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS)
-		if err != nil && !known {
-			fmt.Fprintf(c.Err, "kernstash: not merged: %s\n", human.Printable(err.Error(), false))
+		if err != nil && !known && err.Error() != said {
+			said = err.Error()
+			fmt.Fprintf(c.Err, "kernstash: not merged: %s\n", human.Printable(said, false))
 		}
 	}
 	if l.anew && c.Disk.HasRecords() { // else it would wait for who reads the index, for nothing

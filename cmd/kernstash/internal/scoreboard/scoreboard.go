@@ -16,6 +16,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/ledger"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/session"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/volume"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/settings"
@@ -96,8 +97,11 @@ func Look(ctx context.Context, c cli.Cache, now time.Time) (b *Board, err error)
 	if err := b.records(ctx, c, now); err != nil {
 		fmt.Fprintf(c.Err, "kernstash: %s\n", human.Printable(err.Error(), false))
 	}
+	unkept := volume.Trouble(c.Settings.Dir)
 	if b.Status.Reason != "" {
 		b.Last = &Problem{Text: b.Status.Reason}
+	} else if unkept != "" && b.Mode != settings.ModeReadOnly {
+		b.Last = &Problem{Text: unkept}
 	} else if text := entries.Trouble(b.Counts); b.Last == nil && text != "" {
 		b.Last = &Problem{Text: text}
 	}

@@ -37,8 +37,10 @@ func appsOf(programs []string) ([]*app, error) {
 	}
 	var all []*app
 	for _, name := range programs {
-		if name == "" || strings.ContainsAny(name, "/\n,") || strings.HasPrefix(name, "-") || strings.HasPrefix(name, ".") ||
-			name == "kernstash" {
+		if name == "kernstash" {
+			return nil, cli.Usagef("--app %s: want an application, not kernstash itself", name)
+		}
+		if name == "" || strings.ContainsAny(name, "/\n,") || strings.HasPrefix(name, "-") || strings.HasPrefix(name, ".") {
 			return nil, cli.Usagef("--app %q: want the name of a program, without its directory", name)
 		}
 		if !slices.ContainsFunc(all, func(other *app) bool { return other.name == name }) {

@@ -2,6 +2,7 @@
 package volume
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 )
@@ -25,4 +26,16 @@ func Existing(dir string) string {
 		}
 		dir = filepath.Dir(dir)
 	}
+}
+
+// Trouble says why nothing can be stored in a directory, or would; "" where it can.
+func Trouble(dir string) string {
+	const least = 256 << 10 // less than an entry of some size needs
+	if v, err := Of(dir); err == nil && v.Kind != "" && v.Free < least {
+		return "there is no room left for " + dir
+	}
+	if err := writable(Existing(dir)); err != nil {
+		return fmt.Sprintf("nothing can be stored in %s: %v", dir, err)
+	}
+	return ""
 }

@@ -41,3 +41,6 @@ func of(dir string) (Volume, error) {
 	f.Free = int64(st.Bavail) * st.Bsize
 	return f, nil
 }
+
+// writable returns why a directory cannot be written.
+func writable(dir string) error { return unix.Access(dir, unix.W_OK|unix.X_OK) }

@@ -30,3 +30,6 @@ func of(dir string) (Volume, error) {
 	f.Free = int64(free)
 	return f, nil
 }
+
+// writable does not look.
+func writable(string) error { return nil }

@@ -133,6 +133,9 @@ func gather(ctx context.Context, l *ledger.Ledger, d *disk.Store, o Options) ([]
 			return true
 		}
 		s := same{sum, m.App, m.Reason, m.Nearest, m.Was, m.Label}
+		if reason.Named(m.Reason) != reason.MissAbsent { // what it was before is no reason then
+			s.was = ""
+		}
 		of := known[s]
 		if of == nil {
 			of = &missed{

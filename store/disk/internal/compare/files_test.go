@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -32,5 +34,20 @@ func TestManyChangesAreCounted(t *testing.T) {
 		`header "c.h" (/<c.h>) differs; header "d.h" (/<d.h>) differs; and 6 more`
 	if d, near := Recipes(now, was); !near || d.Text != want {
 		t.Errorf("%v, %s", near, d.Text)
+	}
+}
+
+// TestFilesThatWereWatched: what a compiler was seen to read is told by its path, which is its name.
+func TestFilesThatWereWatched(t *testing.T) {
+	t.Parallel()
+	unit := func(content, name string) *key.Unit {
+		return &key.Unit{
+			Kind: key.Opaque, Code: []byte("code"), Includes: []key.Include{{Name: "/usr/k.h", File: 0}, {Name: name, File: 1}},
+			Files: []key.File{{Path: "/usr/k.h", Digest: sha256.Sum256([]byte(content)), Size: 1}, {Path: name, Size: 1}},
+		}
+	}
+	want := []string{"file /usr/k.h differs", "file /usr/b.h is new", "file /usr/a.h is gone"}
+	if d := cmp.Diff(want, compareFiles(unit("2", "/usr/b.h"), unit("1", "/usr/a.h"))); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

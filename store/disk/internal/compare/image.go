@@ -159,7 +159,7 @@ func (c *fileComparison) lists(now, was []key.Include, same bool) {
 // only tells of a line that there is in one unit alone.
 func (c *fileComparison) only(inc key.Include, u *key.Unit, what string) {
 	if inc.File >= 0 {
-		c.tell("header %q (%s) is %s", bare(inc.Name), u.Files[inc.File].Path, what)
+		c.tell("%s is %s", called(inc.Name, u.Files[inc.File].Path), what)
 		return
 	}
 	c.tell("include of %q, which is not there, is %s", bare(inc.Name), what)
@@ -170,16 +170,16 @@ func (c *fileComparison) targets(name string, now, was int) {
 	case now < 0 && was < 0:
 		return
 	case now < 0:
-		c.tell("header %q (%s) is gone", bare(name), c.was.Files[was].Path)
+		c.tell("%s is gone", called(name, c.was.Files[was].Path))
 		return
 	case was < 0:
-		c.tell("header %q (%s) is new", bare(name), c.now.Files[now].Path)
+		c.tell("%s is new", called(name, c.now.Files[now].Path))
 		return
 	}
 	a, b := &c.now.Files[now], &c.was.Files[was]
 	switch {
 	case a.Digest != b.Digest && a.Path == b.Path:
-		c.tell("header %q (%s) differs", bare(name), a.Path)
+		c.tell("%s differs", called(name, a.Path))
 	case a.Digest != b.Digest, a.Path != b.Path && c.now.Dir != "":
 		c.tell("include of %q leads to %s, not %s", bare(name), a.Path, b.Path)
 	}
@@ -189,9 +189,17 @@ func (c *fileComparison) targets(name string, now, was int) {
 	}
 }
 
-// bare is a name without its delimiters.
+// called says what a line leads to. What a compiler was watched to read has its path for a name.
+func called(name, path string) string {
+	if bare(name) == name {
+		return "file " + path
+	}
+	return fmt.Sprintf("header %q (%s)", bare(name), path)
+}
+
+// bare is a name without its delimiters; a path, which was read without a line that includes it, has none.
 func bare(name string) string {
-	if len(name) < 2 {
+	if len(name) < 2 || name[0] == '/' {
 		return name
 	}
 	return name[1 : len(name)-1]
