@@ -61,10 +61,14 @@ var roles = map[string]func(args []string) int{
 		select {}
 	},
 	"hang": func([]string) int { select {} },
-	"spin": func([]string) int {
-		for n := 0; ; n++ {
-			_ = n
-		}
+	"spin": func(args []string) int {
+		return build.Main(disk.New(disk.Options{Dir: args[0]}), map[string]build.Do{
+			"opencl": func(context.Context, *disk.Store, *spool.Job, string) spool.Outcome {
+				for n := 0; ; n++ {
+					_ = n
+				}
+			},
+		})
 	},
 	"signal": func([]string) int { // Go tells of it in many lines
 		fmt.Fprintln(os.Stderr, "LLVM ERROR: no idea")
