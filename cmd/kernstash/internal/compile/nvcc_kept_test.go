@@ -129,6 +129,7 @@ func TestNVCCIsRecorded(t *testing.T) {
 			t.Parallel()
 			p := newSource(t)
 			compiler := fakeWith(t, "nvcc", "#include <stdio.h>\n", `FILE *f = fopen("o", "w"); fputs("code", f); fclose(f); `+test.body)
+			time.Sleep(50 * time.Millisecond) // so long a file has to lie unchanged
 			p.served(compiler, "-c", "k.cu", "-o", "o")
 			p.served(compiler, "-c", "k.cu", "-o", "o")
 			d := disk.New(disk.Options{Dir: p.cache})
