@@ -94,8 +94,8 @@ func (t *tracker) directories(dirs []flags.Dir) error {
 	return nil
 }
 
-// lookup finds what a name in a node leads to: one target, or two where the
-// same file stands at two places of which a compiler may take either.
+// lookup finds what a name in a node leads to: one target, or several where compilers may
+// take either.
 func (t *tracker) lookup(n *node, w wanted) ([]target, error) {
 	if w.next && n.beside && w.name[0] != '/' {
 		// In a file that was found beside its includer some compilers go on where that one

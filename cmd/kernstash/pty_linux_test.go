@@ -28,13 +28,7 @@ func TestSourceOnATerminal(t *testing.T) {
 		t.Errorf("piped: status %d, %q", status, piped.String())
 	}
 
-	ours, theirs := terminalPair(t)
-	if status := run(args, strings.NewReader(""), theirs, os.Stderr); status != cli.ExitOK {
-		t.Errorf("status %d", status)
-	}
-	theirs.Close()
-	b, _ := io.ReadAll(ours) // EIO at its end
-	if got := string(b); !strings.Contains(got, "forged") || strings.ContainsAny(got, "\x1b\x07\x7f\u009b\u202e") {
+	if got := onTerminal(t, args); !strings.Contains(got, "forged") || strings.ContainsAny(got, "\x1b\x07\x7f\u009b\u202e") {
 		t.Errorf("a terminal is given %q", got)
 	}
 }
@@ -104,13 +98,7 @@ func TestShowOnATerminal(t *testing.T) {
 	if status := run(args, strings.NewReader(""), &piped, os.Stderr); status != cli.ExitOK || !strings.Contains(piped.String(), flags+"\n") {
 		t.Errorf("piped: status %d, %q", status, piped.String())
 	}
-	ours, theirs := terminalPair(t)
-	if status := run(args, strings.NewReader(""), theirs, os.Stderr); status != cli.ExitOK {
-		t.Errorf("status %d", status)
-	}
-	theirs.Close()
-	b, _ := io.ReadAll(ours) // EIO at its end
-	got := strings.ReplaceAll(string(b), "\r\n", "\n")
+	got := strings.ReplaceAll(onTerminal(t, args), "\r\n", "\n")
 	for line := range strings.Lines(got) {
 		if strings.Contains(line, "avx512") && len(line) > 81 {
 			t.Errorf("too wide: %q", line)
@@ -119,6 +107,18 @@ func TestShowOnATerminal(t *testing.T) {
 	if want, lines := "avx512 last\ncompiler   libtest\n", strings.ReplaceAll(got, "\n           ", " "); !strings.Contains(lines, want) || !strings.Contains(lines, flags) {
 		t.Errorf("on a terminal:\n%s", got)
 	}
+}
+
+// onTerminal returns what a command that ends well writes to a terminal.
+func onTerminal(t *testing.T, args []string) string {
+	t.Helper()
+	ours, theirs := terminalPair(t)
+	if status := run(args, strings.NewReader(""), theirs, os.Stderr); status != cli.ExitOK {
+		t.Errorf("status %d", status)
+	}
+	theirs.Close()
+	b, _ := io.ReadAll(ours) // EIO at its end
+	return string(b)
 }
 
 // terminalPair returns both ends of a pseudo-terminal: a person's, and a program's.
