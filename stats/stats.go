@@ -83,7 +83,7 @@ const (
 	Corrupt                         // artifacts found damaged, or refused by the driver
 	Builds                          // programs compiled
 	BuildFailures                   // compilations that ended in a diagnostic or another error
-	BuildTime                       // nanoseconds spent compiling
+	BuildTime                       // nanoseconds spent compiling; programs that a process compiles at once share them
 	LoadTime                        // nanoseconds spent loading artifacts that hit
 	SavedTime                       // recorded build cost − load cost, over all hits
 	Captures                        // artifacts captured after a launch

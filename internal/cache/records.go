@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"cmp"
 	"errors"
 	"time"
 
@@ -16,7 +17,7 @@ func (c *Cache) record(of *engine.Decision) {
 	case of.Origin == engine.Memory, of.Observed != "": // of the same process, or it would have hit
 	default:
 		l := records.Line{
-			At: time.Now(), Entry: records.EntryOf(of.Key), Cost: of.Spent, Label: of.Label(),
+			At: time.Now(), Entry: records.EntryOf(of.Key), Cost: cmp.Or(of.Cost, of.Spent), Label: of.Label(),
 			Device: of.Recipe.Device.String(), API: of.Recipe.Device.API, Reason: of.Reason, Nearest: of.Nearest,
 		}
 		if of.Err != nil { // which may have parts of the source

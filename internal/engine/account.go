@@ -42,6 +42,7 @@ type Decision struct {
 	Observed string // mode observe: "equal", "different" or "incomparable", of an entry that was there
 
 	Spent   time.Duration // loading or compiling
+	Cost    time.Duration // of what was compiled: see [Group.Cost]; zero: Spent
 	Waited  time.Duration // before that, for somebody else who compiled it
 	Ended   time.Time     // when Spent was over; zero: now
 	Saved   time.Duration // of Disk: the recorded cost of the build, less Spent

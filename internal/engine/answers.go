@@ -108,6 +108,7 @@ func (g *Group) Built(o Outcome) (kept bool) {
 	if o.Ended.IsZero() {
 		o.Ended = time.Now()
 	}
+	g.spent(o.Took)
 	e := g.s.e
 	a, delivery := o.Artifact, g.s.host.Delivery(g.job)
 	if o.Unfit != "" {
@@ -115,7 +116,7 @@ func (g *Group) Built(o Outcome) (kept bool) {
 	} else if a == nil && delivery == Elsewhere {
 		return g.delegate(o)
 	}
-	e.countBuild(o.Took)
+	e.countBuild(g.cost)
 	if !g.checkChanged() && g.uncacheable.None() {
 		if why := cmp.Or(o.Unfit, e.precompiled.Unfit(g.reading, a)); why != "" {
 			g.refuse(reason.Uncacheable{Code: reason.NotCacheableRuntime, Detail: why})
@@ -126,7 +127,7 @@ func (g *Group) Built(o Outcome) (kept bool) {
 	} else {
 		g.share(a, nil)
 	}
-	g.decide(Decision{Origin: Compiled, Spent: o.Took, Ended: o.Ended, Kernels: o.kernels()})
+	g.decide(Decision{Origin: Compiled, Spent: o.Took, Cost: g.cost, Ended: o.Ended, Kernels: o.kernels()})
 	e.log.Memory.Debug("built", "program", g.label(), "took", o.Took)
 	switch {
 	case g.job.Key.IsZero() || !e.Writes():
@@ -139,7 +140,7 @@ func (g *Group) Built(o Outcome) (kept bool) {
 		g.unkept(reason.NotCacheableRuntime, "it gave no binary")
 		return false
 	default:
-		g.keep(newEntry(g.job.Key, g.job.Recipe, a, o.Took), g.takeLock())
+		g.keep(newEntry(g.job.Key, g.job.Recipe, a, g.cost), g.takeLock())
 	}
 	return true
 }
@@ -171,22 +172,23 @@ func (g *Group) Failed(err error, took time.Duration) {
 		return
 	}
 	defer g.end()
-	g.s.e.countBuild(took)
+	g.spent(took)
+	g.s.e.countBuild(g.cost)
 	if g.checkChanged() {
 		g.share(nil, nil)
 	} else {
 		g.share(nil, err)
 	}
 	g.s.e.count(stats.BuildFailures)
-	g.decide(Decision{Spent: took, Err: err})
+	g.decide(Decision{Spent: took, Cost: g.cost, Err: err})
 }
 
 // delegate explains the miss and keeps the header files, for the process that makes the artifact. It reports whether one is
 // to make it.
 func (g *Group) delegate(o Outcome) bool {
 	e := g.s.e
-	e.countBuild(o.Took)
-	g.decide(Decision{Origin: Compiled, Spent: o.Took, Kernels: o.kernels()})
+	e.countBuild(g.cost)
+	g.decide(Decision{Origin: Compiled, Spent: o.Took, Cost: g.cost, Kernels: o.kernels()})
 	keeps := e.Writes() && !g.job.Key.IsZero()
 	if keeps && g.cheap(o.Took) {
 		return false

@@ -25,15 +25,16 @@ type Deferral struct {
 
 	mu     sync.Mutex
 	cost   time.Duration
-	taken  bool        // an artifact was taken or loaded before
-	unlock func()      // ends the build lock; nil: it is not held
-	hold   *time.Timer // nil: it never was
-	await  func()      // ends that the application is awaited; as long as hold is not nil
+	took   time.Duration // the build
+	taken  bool          // an artifact was taken or loaded before
+	unlock func()        // ends the build lock; nil: it is not held
+	hold   *time.Timer   // nil: it never was
+	await  func()        // ends that the application is awaited; as long as hold is not nil
 }
 
 // newDeferral returns that of a program that was built; g.mu is held.
-func newDeferral(g *Group, cost time.Duration) *Deferral {
-	d := &Deferral{g: g, cost: cost, unlock: g.takeLock()}
+func newDeferral(g *Group, took time.Duration) *Deferral {
+	d := &Deferral{g: g, cost: g.cost, took: took, unlock: g.takeLock()}
 	if d.unlock != nil {
 		d.await = g.s.e.Awaiting()
 		d.hold = time.AfterFunc(d.holdTime(), d.Release)
@@ -41,7 +42,7 @@ func newDeferral(g *Group, cost time.Duration) *Deferral {
 	return d
 }
 
-func (d *Deferral) holdTime() time.Duration { return max(minHold, holdFactor*d.cost) }
+func (d *Deferral) holdTime() time.Duration { return max(minHold, holdFactor*d.took) }
 
 // Taken reports whether an artifact was taken before, or loaded.
 func (d *Deferral) Taken() bool {
@@ -103,7 +104,7 @@ func (d *Deferral) release() {
 	}
 }
 
-// Cost returns what the build took.
+// Cost returns what the build costs: see [Group.Cost].
 func (d *Deferral) Cost() time.Duration { return d.cost }
 
 // Headers returns the contents of the header files that the program reads and the store

@@ -60,6 +60,7 @@ type Engine struct {
 	recorded func(*Decision) // may be nil
 	finder   *headers.Finder
 	waits    waits
+	busy     busy
 	builds   flight.Open[key.Key, building] // that equal requests of the process share
 
 	precompiled headers.Precompiled

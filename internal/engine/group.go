@@ -78,6 +78,9 @@ type Group struct {
 	apart   bool      // it waits for none any more
 	givenUp int       // of the builds that it has waited for
 	atOnce  bool      // it builds beside one
+
+	part *part         // of the time of its builds, while the caller builds; nil: it does not
+	cost time.Duration // what it built
 }
 
 type phase uint8
@@ -170,6 +173,9 @@ func (g *Group) Next(ctx context.Context) Step {
 				return g.waits(g.wait.done)
 			}
 		case answered:
+			if g.part == nil && g.step.Kind != Hit {
+				g.part = g.s.e.busy.begin()
+			}
 			return g.step
 		default:
 			return Step{Kind: Ended}
@@ -242,8 +248,25 @@ func (g *Group) end() {
 		unlock()
 	}
 	g.follows = nil
+	g.spent(0)
 	g.endLead()
 	g.step, g.phase = Step{}, over
+}
+
+// Cost returns what a build that has ended costs: what it took, or its part of that where the process built other
+// programs at the same time.
+func (g *Group) Cost() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.cost
+}
+
+// spent ends the caller's build, if there is one, which took so long.
+func (g *Group) spent(took time.Duration) {
+	if g.part != nil {
+		g.cost = g.s.e.busy.end(g.part, took)
+		g.part = nil
+	}
 }
 
 // takeLock returns the build lock, which somebody else ends from now on.

@@ -86,7 +86,7 @@ func (r Reporter) Decided(of engine.Decision, label string) {
 	}
 	e := runlog.Event{
 		Kind: runlog.Asked, Outcome: runlog.Compiled, Label: label, Reason: of.Reason, Nearest: of.Nearest,
-		Observed: runlog.Observed(of.Observed), Ended: of.Ended.UTC(), Waited: of.Waited, Spent: of.Spent, Saved: of.Saved, Bytes: of.Bytes,
+		Observed: runlog.Observed(of.Observed), Ended: of.Ended.UTC(), Waited: of.Waited, Spent: of.Spent, Cost: of.Cost, Saved: of.Saved, Bytes: of.Bytes,
 		Layer: of.Layer,
 	}
 	if !of.Key.IsZero() {
@@ -94,6 +94,9 @@ func (r Reporter) Decided(of engine.Decision, label string) {
 	}
 	if of.Observed == "incomparable" {
 		e.Observed = runlog.Unknown
+	}
+	if e.Cost == e.Spent {
+		e.Cost = 0
 	}
 	switch {
 	case of.Err != nil:

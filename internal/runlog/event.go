@@ -65,6 +65,7 @@ type Event struct {
 	Ended    time.Time     `json:"ended,omitzero"`    // zero in Write: now
 	Waited   time.Duration `json:"-"`                 // before Spent, for somebody else who compiled it
 	Spent    time.Duration `json:"-"`                 // on this request, until Ended: compiling, or looking up and loading
+	Cost     time.Duration `json:"-"`                 // of Compiled: the part of Spent that is left where the process compiled more at the same time; zero: Spent
 	Saved    time.Duration `json:"-"`                 // recorded cost of the build less Spent; 0 if compiled, below if it was found before
 	Bytes    int64         `json:"bytes,omitzero"`    // of the artifact
 	Layer    string        `json:"layer,omitzero"`    // of Disk: the read-only layer that had it, a directory, or the remote, a name
@@ -85,12 +86,13 @@ type line struct {
 	*Event
 	WaitedMS float64 `json:"waiting_ms,omitzero"`
 	SpentMS  float64 `json:"spent_ms,omitzero"`
+	CostMS   float64 `json:"cost_ms,omitzero"`
 	SavedMS  float64 `json:"saved_ms,omitzero"`
 }
 
 // encode returns the event as a line with its line feed.
 func encode(e Event) []byte {
-	l := line{WaitedMS: millis(e.Waited), SpentMS: millis(e.Spent), SavedMS: millis(e.Saved)}
+	l := line{WaitedMS: millis(e.Waited), SpentMS: millis(e.Spent), CostMS: millis(e.Cost), SavedMS: millis(e.Saved)}
 	for n := maxText; ; n /= 2 {
 		short := e
 		for _, text := range []*string{&short.FrontEnd, &short.Exe, &short.Key, &short.Reason, &short.Nearest, &short.Layer} {
@@ -110,7 +112,7 @@ func decode(b []byte) (e Event, ok bool) {
 	if len(b) >= MaxLine || json.Unmarshal(b, &l) != nil {
 		return Event{}, false
 	}
-	e.Spent, e.Saved, e.Bytes = duration(l.SpentMS), duration(l.SavedMS), max(e.Bytes, 0)
+	e.Spent, e.Cost, e.Saved, e.Bytes = duration(l.SpentMS), max(duration(l.CostMS), 0), duration(l.SavedMS), max(e.Bytes, 0)
 	e.Ended, e.Waited = e.Ended.UTC(), max(duration(l.WaitedMS), 0)
 	outcomes := []Outcome{Memory, Disk, Compiled, Passed, Failed}
 	known := slices.Contains([]Kind{Loaded, Out, Job}, e.Kind) || e.Kind == Asked && slices.Contains(outcomes, e.Outcome)

@@ -24,7 +24,7 @@ type Summary struct {
 	Outcomes  Outcomes `json:"programs"`   // requests for programs
 
 	Spent    time.Duration `json:"-"` // on all requests
-	Compiled time.Duration `json:"-"` // of Spent: compiling
+	Compiled time.Duration `json:"-"` // compiling, where programs that a process compiles at once share the time
 	Saved    time.Duration `json:"-"`
 	Bytes    int64         `json:"bytes"` // of the artifacts that were restored
 
@@ -220,7 +220,7 @@ func (s *summer) asked(e Event) {
 		}
 	case Compiled:
 		o.Compiled++
-		s.Compiled += e.Spent
+		s.Compiled += cmp.Or(e.Cost, e.Spent)
 		count(s.compiles, cmp.Or(e.Nearest, e.Reason))
 	case Passed:
 		o.Passed++

@@ -44,7 +44,7 @@ func TestOutcomesAreServed(t *testing.T) {
 	}
 	o := outcome(append(m, front.Field{Tag: front.Ended, Detail: 3, Number: 5}, front.Field{Tag: front.Status, Detail: 8}))
 	a := o.Made(nil).Artifact
-	if o.Result != front.Built || o.Took != 5 || a.Cost != 5 || a.Log != "log" || len(a.Kernels) != 2 {
+	if o.Result != front.Built || o.Took != 5 || a.Log != "log" || len(a.Kernels) != 2 {
 		t.Errorf("%+v, %+v", o, a)
 	}
 	if m[0].Data[0] = 'N'; a.Binaries[0].Data[0] != 'n' {

@@ -148,7 +148,7 @@ func outcome(result front.Message) (o inprocess.Outcome) {
 		o.Made = func(*key.Recipe) engine.Outcome { return engine.Outcome{} }
 		return o
 	}
-	a.Binaries, a.Cost = levelzero.Binaries(bytes.Clone(native), unknown), o.Took
+	a.Binaries = levelzero.Binaries(bytes.Clone(native), unknown)
 	o.Made = func(*key.Recipe) engine.Outcome { return engine.Outcome{Artifact: a} }
 	return o
 }

@@ -128,6 +128,7 @@ func (t *ticket) done(u *unit, outcomes []*Outcome) error {
 		u.Group.Failed(err, took)
 	case u.artifact == nil:
 		u.kept = u.Group.Built(engine.Outcome{Artifact: a, Took: took, Kernels: u.kernels})
+		u.made.cost = u.Group.Cost()
 	case u.compile && u.built:
 		u.Group.Abandon()
 		of := engine.Decision{Size: u.job.Recipe.Image.Size()}
@@ -305,7 +306,7 @@ func (u *unit) end(outcomes []*Outcome) (*store.Artifact, error) {
 		return nil, inprocess.ErrRefused
 	}
 	if i := has(front.Built); i >= 0 {
-		u.made.log, u.made.cost = outcomes[i].Artifact.Log, outcomes[i].Took
+		u.made.log = outcomes[i].Artifact.Log
 		for _, k := range outcomes[i].Artifact.Kernels {
 			u.kernels = append(u.kernels, k.Name)
 		}
@@ -331,6 +332,6 @@ func (u *unit) taken(o *Outcome) *store.Artifact {
 	}
 	return &store.Artifact{
 		Binaries: []store.Binary{{Form: form, Data: bytes.Clone(binary)}},
-		Log:      o.Artifact.Log, Kernels: o.Artifact.Kernels, Cost: o.Took,
+		Log:      o.Artifact.Log, Kernels: o.Artifact.Kernels,
 	}
 }

@@ -260,8 +260,11 @@ func TestBuildsAtOnceOnPoCL(t *testing.T) {
 	third.End()
 	l.Settle()
 	s := l.Cache.Stats()
-	if s[stats.Builds] != 3 || s[stats.Delegated] != 2 || s[stats.BuildFailures] != 1 || s[stats.BuildTime] != int64(3*time.Second) {
-		t.Errorf("builds %d, left %d, failures %d, time %d", s[stats.Builds], s[stats.Delegated], s[stats.BuildFailures], s[stats.BuildTime])
+	if s[stats.Builds] != 3 || s[stats.Delegated] != 2 || s[stats.BuildFailures] != 1 {
+		t.Errorf("builds %d, left %d, failures %d", s[stats.Builds], s[stats.Delegated], s[stats.BuildFailures])
+	}
+	if spent := s.Duration(stats.BuildTime); spent < time.Second || spent >= 3*time.Second { // those at once share it
+		t.Errorf("building took %v", spent)
 	}
 	f, err := os.Open(report)
 	if err != nil {

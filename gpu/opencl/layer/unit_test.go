@@ -22,7 +22,7 @@ func TestOutcomesOfAUnit(t *testing.T) {
 	made := func(form store.Form) *store.Artifact {
 		return &store.Artifact{
 			Binaries: []store.Binary{{Form: form, Data: []byte("code")}},
-			Log:      "log", Kernels: []store.Kernel{{Name: "k"}}, Cost: 5,
+			Log:      "log", Kernels: []store.Kernel{{Name: "k"}},
 		}
 	}
 	built := Outcome{Result: front.Built, Took: 5, Artifact: code}

@@ -134,7 +134,6 @@ func (p *pool) artifact(r *key.Recipe, o *rtc.Output, took time.Duration, began 
 	case err != nil:
 		return engine.Outcome{Unfit: err.Error()}
 	}
-	a.Cost = took
 	return engine.Outcome{Artifact: a}
 }
 

@@ -41,7 +41,7 @@ func (o *Outcome) writeTable(w io.Writer, full bool, width int) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	o.line(t, "in memory", n.Memory, o.spent(runlog.Memory), nil)
 	o.line(t, "on disk", n.Disk, o.spent(runlog.Disk), o.layers())
-	o.line(t, "compiled", n.Compiled, o.spent(runlog.Compiled), o.Compiles)
+	o.line(t, "compiled", n.Compiled, o.Compiled, o.Compiles)
 	o.line(t, "refused by the compiler", n.Failed, o.spent(runlog.Failed), o.Failures)
 	o.line(t, "passed by", n.Passed, 0, o.Passes)
 	_ = t.Flush()
@@ -170,7 +170,7 @@ type Outcome struct {
 	Warning  string `json:"warning,omitempty"` // why what was compiled may not be kept
 
 	SpentMS    float64 `json:"spent_ms"`    // on all programs
-	CompiledMS float64 `json:"compiled_ms"` // of it, compiling
+	CompiledMS float64 `json:"compiled_ms"` // compiling, where programs that a process compiles at once share the time
 	SavedMS    float64 `json:"saved_ms"`
 
 	Frameworks []frameworks.Decision `json:"frameworks,omitempty"`      // whose own caches were switched on, or why not
