@@ -60,9 +60,10 @@ var nvccOptions = options{
 
 // obeyed are the variables that nvcc and the programs that it starts ask for (traced, and their
 // strings: 12.4, GCC 12), or what these begin with. MAKEFLAGS is none: GCC asks it for make's job server, for links
-// alone, and it is another one in each run of make.
+// alone, and it is another one in each run of make. Nor is TERM: it matters to those whose standard error is a terminal, and here
+// that is a pipe.
 var obeyed = strings.Fields(`
-	PATH= PWD= TERM= TERM_URLS= COLUMNS= LANG= LANGUAGE= LC_ TZ= SOURCE_DATE_EPOCH= NOCOLOR= TMP TEMP MALLOC_CONF= bar=
+	PATH= PWD= TERM_URLS= COLUMNS= LANG= LANGUAGE= LC_ TZ= SOURCE_DATE_EPOCH= NOCOLOR= TMP TEMP MALLOC_CONF= bar=
 	NVCC CUDAFE_FLAGS= INCLUDES= SYSTEM_INCLUDES= LIBRARIES= LLVM NVASM_FLAGS= NVDISASM_FLAGS= NVLINK_FLAGS= NVVM OCG_FLAGS= PTXAS_FLAGS=
 	FATBINARY_FLAGS= CICC TOP= _HERE_= _THERE_= _NVVM_BRANCH_= _TARGET_ _SPACE_= _CUDART_= compiler-bindir= LIBNVVM_ EDG_ USR_INCLUDE= NVVMCCWIZ=
 	GCC_ CPATH= C_INCLUDE_PATH= CPLUS_INCLUDE_PATH= COMPILER_PATH= LIBRARY_PATH= LPATH= DEPENDENCIES_OUTPUT= SUNPRO_DEPENDENCIES=

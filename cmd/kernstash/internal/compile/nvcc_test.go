@@ -225,6 +225,7 @@ func TestInputsOfNVCC(t *testing.T) {
 		"a function of bash's":   {change: func(p *place, _ string) { p.env = append(p.env, "BASH_FUNC_cicc%%=() { :; }") }},
 		"a variable of nobody":   {change: func(p *place, _ string) { p.env = append(p.env, "FOO=1", "CUDA_VISIBLE_DEVICES=1") }, found: 1},
 		"the job server of make": {change: func(p *place, _ string) { p.env = append(p.env, "MAKEFLAGS= -j8 --jobserver-auth=fifo:/tmp/GMfifo12") }, found: 1},
+		"another terminal":       {change: func(p *place, _ string) { p.env = append(p.env, "TERM=screen-256color") }, found: 1},
 		"the host compiler":      {change: hosts(true)},
 		"its path":               {change: hosts(false)},
 		"nvcc":                   {change: func(_ *place, tool string) { copied(t, tool, tool, "x") }},
