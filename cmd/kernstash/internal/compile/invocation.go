@@ -3,7 +3,10 @@
 package compile
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -42,6 +45,17 @@ type compiler struct {
 }
 
 var compilers = []compiler{ptxas, nvcc}
+
+// readInput returns the content of the only input.
+func readInput(path string) ([]byte, error) {
+	switch info, err := os.Stat(path); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errors.New("the input is not there")
+	case err != nil || !info.Mode().IsRegular():
+		return nil, errors.New("the input is no regular file") // a pipe can be read once
+	}
+	return os.ReadFile(path)
+}
 
 // compilerOf returns the compiler that a program is by its name; nil for others.
 func compilerOf(program string) *compiler {

@@ -3,7 +3,6 @@ package compile
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -174,10 +173,7 @@ func (v *invocation) readNVCC(l *commandLine) (err error) {
 			return fmt.Errorf("a dependency file, and %w", err)
 		}
 	}
-	if info, err := os.Stat(v.input); err != nil || !info.Mode().IsRegular() {
-		return errors.New("the input is no regular file")
-	}
-	if v.code, err = os.ReadFile(v.input); err != nil {
+	if v.code, err = readInput(v.input); err != nil {
 		return err
 	}
 	v.attributes = append(l.attributes(), key.Pair{Name: "input", Value: v.input})

@@ -20,6 +20,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/records"
+	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/store/disk"
 )
 
@@ -33,6 +34,7 @@ func TestNVCCPassedThrough(t *testing.T) {
 		"not one input":                         {"-c", "k.cu", "a.cu"},
 		"the input is no CUDA C++":              {"-c", "a.h"},
 		"the input is no regular file":          {"-c", "early.cu"},
+		"the input is not there":                {"-c", "missing.cu"},
 		"option -dc":                            {"-dc", "k.cu"},
 		"option -dlink":                         {"-dlink", "k.o"},
 		"option --shared":                       {"--shared", "k.cu"},
@@ -128,10 +130,20 @@ func TestNVCCIsRecorded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := newSource(t)
+			report := filepath.Join(t.TempDir(), "report")
+			if err := os.WriteFile(report, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			p.env = append(p.env, runlog.Variable+"="+report)
 			compiler := fakeWith(t, "nvcc", "#include <stdio.h>\n", `FILE *f = fopen("o", "w"); fputs("code", f); fclose(f); `+test.body)
 			time.Sleep(50 * time.Millisecond) // so long a file has to lie unchanged
 			p.served(compiler, "-c", "k.cu", "-o", "o")
 			p.served(compiler, "-c", "k.cu", "-o", "o")
+			for _, one := range reported(t, report) {
+				if one.Label != "nvcc k.cu" {
+					t.Errorf("the report calls it %q", one.Label)
+				}
+			}
 			d := disk.New(disk.Options{Dir: p.cache})
 			defer d.Close()
 			var all []records.Line
@@ -152,6 +164,21 @@ func TestNVCCIsRecorded(t *testing.T) {
 			}
 		})
 	}
+}
+
+// reported returns what a file of events says was asked for, which is something.
+func reported(t *testing.T, path string) []runlog.Program {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s, err := runlog.Read(f)
+	if err != nil || len(s.Programs) == 0 {
+		t.Fatalf("nothing is reported: %v", err)
+	}
+	return s.Programs
 }
 
 // TestOutputsOfNVCC: what is in the place of an output is treated as nvcc treats it.

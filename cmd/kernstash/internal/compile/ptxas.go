@@ -3,7 +3,6 @@ package compile
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/kernstash/kernstash/deps/ptx"
@@ -63,10 +62,7 @@ func readPTXAS(args []string, getenv func(string) string) (*invocation, error) {
 		return nil, errors.New("not one input")
 	}
 	v.input = l.others[0]
-	if info, err := os.Stat(v.input); err != nil || !info.Mode().IsRegular() {
-		return nil, errors.New("the input is no regular file") // a pipe can be read once
-	}
-	if v.code, err = os.ReadFile(v.input); err != nil {
+	if v.code, err = readInput(v.input); err != nil {
 		return nil, err
 	}
 	files, err := ptx.Files(v.code)

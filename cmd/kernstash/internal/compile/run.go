@@ -71,6 +71,9 @@ func serve(o kernstash.Options, program string, args []string) (status int, by s
 	r := &run{compiler: c, program: program, args: args}
 	err := r.serve(o)
 	e.Key, e.Spent = r.key, time.Since(begun)
+	if c.traced && r.invocation != nil && r.input != "" { // a name of somebody's; inputs of ptxas have one of their own in each run
+		e.Label += " " + filepath.Base(r.input)
+	}
 	switch {
 	case r.ran && r.status != 0:
 		e.Outcome, e.Reason = runlog.Failed, fmt.Sprintf("exit status %d", r.status)
