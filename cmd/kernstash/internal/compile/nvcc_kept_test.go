@@ -28,13 +28,16 @@ import (
 func TestNVCCPassedThrough(t *testing.T) {
 	p := newSource(t)
 	t.Chdir(p.dir)
+	if err := os.Mkdir("folder.cu", 0o700); err != nil {
+		t.Fatal(err)
+	}
 	for want, args := range map[string][]string{
 		"none of -c, -cubin, -ptx, -fatbin":     {"k.cu", "-o", "program"},
 		"more than one thing to make":           {"-c", "-ptx", "k.cu"},
 		"not one input":                         {"-c", "k.cu", "a.cu"},
 		"the input is no CUDA C++":              {"-c", "a.h"},
-		"the input is no regular file":          {"-c", "early.cu"},
-		"the input is not there":                {"-c", "missing.cu"},
+		"the input is no regular file":          {"-c", "folder.cu"},
+		"the input is not there":                {"-c", "early.cu"},
 		"option -dc":                            {"-dc", "k.cu"},
 		"option -dlink":                         {"-dlink", "k.o"},
 		"option --shared":                       {"--shared", "k.cu"},
