@@ -173,11 +173,13 @@ struct ks_go {
 	/* How many of the process's threads are the runtime's. Each counts itself while it is there, so
 	 * there are never fewer. */
 	int (*threads)(void);
+	/* How much of what was built and counted is not written yet. */
+	const _Atomic int32_t *unwritten;
 };
 
 /* The number of what is in this file and kernstash_front.h: TestPrivateInterface says when it has to
  * be another one. */
-enum { ks_private = 9 };
+enum { ks_private = 10 };
 
 /* The one function that the front looks up in libkernstash-go.so.1. It keeps front, which lives as
  * long as the process, and fills in go. False, with nothing done: the libraries are not of

@@ -2,14 +2,20 @@
 
 package main
 
+// #include "start.h"
+import "C"
+
 import (
 	"os"
+	"sync/atomic"
+	"unsafe"
 
 	levelzero "github.com/kernstash/kernstash/gpu/levelzero/layer"
 	"github.com/kernstash/kernstash/gpu/opencl"
 	opencllayer "github.com/kernstash/kernstash/gpu/opencl/layer"
 	rtc "github.com/kernstash/kernstash/gpu/rtc/layer"
 	"github.com/kernstash/kernstash/internal/front"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -19,10 +25,15 @@ var registry = [...]struct {
 	open    func() (front.Adapter, error)
 }{
 	{"opencl", func() (front.Adapter, error) {
-		return opencllayer.Open(opencllayer.Options{Settings: inputs(), Left: startWorker})
+		return opencllayer.Open(opencllayer.Options{Options: hosted(), Left: startWorker})
 	}},
-	{"rtc", func() (front.Adapter, error) { return rtc.Open(inputs(), collectRarely) }},
-	{"levelzero", func() (front.Adapter, error) { return levelzero.Open(inputs()) }},
+	{"rtc", func() (front.Adapter, error) { return rtc.Open(hosted(), collectRarely) }},
+	{"levelzero", func() (front.Adapter, error) { return levelzero.Open(hosted()) }},
+}
+
+// hosted are the options of whatever is in the process of a host.
+func hosted() inprocess.Options {
+	return inprocess.Options{Settings: inputs(), Unwritten: (*atomic.Int32)(unsafe.Pointer(&C.ks_unwritten))}
 }
 
 // askDevice identifies a device through functions of the host's loader.

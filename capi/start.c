@@ -4,6 +4,7 @@
 #include "start.h"
 
 const struct ks_front *ks_front;
+_Atomic int32_t ks_unwritten;
 
 __attribute__((visibility("default"))) bool ks_go_start(int private, const struct ks_front *f, struct ks_go *go)
 {
@@ -12,5 +13,6 @@ __attribute__((visibility("default"))) bool ks_go_start(int private, const struc
 	ks_front = f;
 	go->call = ks_go_call;
 	go->threads = ks_threads;
+	go->unwritten = &ks_unwritten;
 	return true;
 }

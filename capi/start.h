@@ -32,6 +32,9 @@ static inline void ks_blob_unuse(ks_blob *b)
 /* How many threads of this library's there are: each counts itself. */
 int ks_threads(void);
 
+/* See struct ks_go: Go adds to it. */
+extern _Atomic int32_t ks_unwritten;
+
 /* Gives the pages of this library's code back, which most of the time nobody needs. */
 void ks_let_pages_go(void);
 

@@ -41,7 +41,7 @@ func TestAllowance(t *testing.T) {
 
 func openInstance(t *testing.T) *Instance {
 	t.Helper()
-	g, err := Open(settings.Inputs{Program: map[string]string{"dir": filepath.Join(t.TempDir(), "cache")}}, "test")
+	g, err := Open(Options{Settings: settings.Inputs{Program: map[string]string{"dir": filepath.Join(t.TempDir(), "cache")}}}, "test")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,9 +64,14 @@ func TestWaitStored(t *testing.T) {
 	if took := time.Since(start); took < waitFirst {
 		t.Errorf("waited for %v", took)
 	}
-	g.WaitStored(0, func() { t.Error("it has no time left") })
+	late := make(chan struct{})
+	g.WaitStored(0, func() { <-late }) // it has no time left, and returns
+	if n := g.unwritten.Load(); n != 2 {
+		t.Errorf("%d are not written, want both", n)
+	}
 	close(through)
 	<-stored
+	close(late)
 
 	done := false
 	g.WaitStored(time.Hour, func() { done = true })

@@ -1,7 +1,7 @@
 // Package inprocess is what our library sees to in the process of a program that knows
 // nothing of it, whichever API the program is served at: whether it may be there at all
 // ([Open]), what the process was started with ([StartEnvironment]), and that what it
-// stores and counts is written along the way, since nothing of ours runs when the process
+// stores and counts is written along the way, since nothing of Go's runs when the process
 // ends ([Instance.WaitStored], [Keeper]).
 //
 // A request comes in at a [FrontEnd]. The host's thread drives it through the engine with a
@@ -9,12 +9,14 @@
 package inprocess
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
 	"runtime/debug"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/elevated"
@@ -30,6 +32,8 @@ type Instance struct {
 	delay  allowance
 	asking sync.WaitGroup
 
+	unwritten *atomic.Int32 // see Options
+
 	mu     sync.Mutex
 	closed bool
 }
@@ -37,16 +41,27 @@ type Instance struct {
 // ErrOut is wrapped where the cache is to stay out of the process.
 var ErrOut = errors.New("the cache stays out of this process")
 
-// Open opens the cache in the process of a host; inputs.Lenient is set. An error, which wraps
+// Options configure Open.
+type Options struct {
+	Settings settings.Inputs // Lenient is set
+
+	// Unwritten, which may be nil, has how much of what was built and counted is not written yet. It is for whoever ends the
+	// process, and may not call Go then.
+	Unwritten *atomic.Int32
+}
+
+// Open opens the cache in the process of a host. An error, which wraps
 // ErrOut, says why it stays out: the process has rights that its user has not, or too little address
 // space left, or the cache is off. The front end tells it, too.
-func Open(inputs settings.Inputs, frontEnd string) (*Instance, error) {
-	in := &Instance{log: runlog.FromEnvironment(inputs.Environ), delay: allowance{left: waitFirst}}
-	if err := in.open(inputs); err != nil {
+func Open(o Options, frontEnd string) (*Instance, error) {
+	in := &Instance{
+		log: runlog.FromEnvironment(o.Settings.Environ), delay: allowance{left: waitFirst}, unwritten: cmp.Or(o.Unwritten, new(atomic.Int32)),
+	}
+	if err := in.open(o.Settings); err != nil {
 		in.FrontEnd(frontEnd).Report(runlog.Event{Kind: runlog.Out, Reason: err.Error()})
 		return nil, fmt.Errorf("open layer: %w", err)
 	}
-	in.keeper = NewKeeper(func() { _ = in.Guard(func() error { in.Cache.KeepStats(); return nil }) })
+	in.keeper = NewKeeper(func() { _ = in.Guard(func() error { in.Cache.KeepStats(); return nil }) }, in.unwritten)
 	return in, nil
 }
 

@@ -16,7 +16,7 @@ func TestWhyItStaysOut(t *testing.T) {
 		"it is switched off":                       {Environ: []string{"KERNSTASH_DIR=" + t.TempDir(), "KERNSTASH_PERSISTENT=0"}},
 	} {
 		in.Lenient = true
-		if _, err := Open(in, "test"); !errors.Is(err, ErrOut) || !strings.HasSuffix(err.Error(), want) {
+		if _, err := Open(Options{Settings: in}, "test"); !errors.Is(err, ErrOut) || !strings.HasSuffix(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}

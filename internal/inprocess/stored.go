@@ -2,6 +2,7 @@ package inprocess
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -40,18 +41,13 @@ func (a *allowance) spend(d time.Duration) {
 }
 
 // WaitStored waits a little for what was built, which took so long, to be stored. told waits
-// until everybody else has been told of it. All of it goes on where it takes longer.
+// until everybody else has been told of it. All of it goes on where it takes longer, and counts as unwritten until it is over.
 func (in *Instance) WaitStored(took time.Duration, told func()) {
-	bound := in.delay.add(took)
-	if bound <= 0 {
-		return
-	}
-	begun := time.Now()
-	wait := time.NewTimer(bound)
-	defer wait.Stop()
 	stored := make(chan struct{})
+	in.unwritten.Add(1)
 	go func() {
 		defer close(stored)
+		defer in.unwritten.Add(-1)
 		_ = in.Guard(func() error {
 			told()
 			in.Cache.FlushArtifacts(waitMost)
@@ -60,6 +56,13 @@ func (in *Instance) WaitStored(took time.Duration, told func()) {
 			return nil
 		})
 	}()
+	bound := in.delay.add(took)
+	if bound <= 0 {
+		return
+	}
+	begun := time.Now()
+	wait := time.NewTimer(bound)
+	defer wait.Stop()
 	select {
 	case <-stored:
 	case <-wait.C:
@@ -69,16 +72,19 @@ func (in *Instance) WaitStored(took time.Duration, told func()) {
 
 // Keeper writes statistics along the way. It is safe for concurrent use.
 type Keeper struct {
-	write   func()
+	write     func()
+	unwritten *atomic.Int32 // adds up poked of all Keepers
+
 	mu      sync.Mutex
-	more    bool // something was counted
+	more    bool  // something was counted
+	poked   int32 // calls of Poke that are not written yet
 	running bool
 	ended   *sync.Cond
 }
 
-// NewKeeper returns one that calls write, from a goroutine of its own.
-func NewKeeper(write func()) *Keeper {
-	k := &Keeper{write: write}
+// NewKeeper returns one that calls write, from a goroutine of its own, and adds to unwritten what is not written yet.
+func NewKeeper(write func(), unwritten *atomic.Int32) *Keeper {
+	k := &Keeper{write: write, unwritten: unwritten}
 	k.ended = sync.NewCond(&k.mu)
 	return k
 }
@@ -95,6 +101,8 @@ func (k *Keeper) Poke() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.more = true
+	k.poked++
+	k.unwritten.Add(1)
 	if !k.running {
 		k.running = true
 		go k.run()
@@ -103,8 +111,13 @@ func (k *Keeper) Poke() {
 
 func (k *Keeper) run() {
 	for pause := keepFirst; ; pause *= 2 {
+		k.mu.Lock()
+		poked := k.poked
+		k.mu.Unlock()
 		k.write()
 		k.mu.Lock()
+		k.poked -= poked
+		k.unwritten.Add(-poked)
 		if k.more {
 			k.more = false
 			pause = keepFirst

@@ -18,7 +18,10 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/cbuild"
+	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/timing"
+	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // busyVariable has this binary keep a processor busy, and do nothing else.
@@ -33,14 +36,16 @@ func TestMain(m *testing.M) {
 	os.Exit(cbuild.Main(m))
 }
 
-// front ends are the ways into the cache.
-var frontEnds = []struct {
+// frontEnd is a way into the cache.
+type frontEnd struct {
 	name  string
 	flags []string // of the program
 	file  string   // its argument
 	env   []string
 	left  string // what a process leaves for the next, in the cache's folder
-}{
+}
+
+var frontEnds = []frontEnd{
 	// Where code is made at launches, a job for the worker is left.
 	{"PoCL", []string{"-DOPENCL", "-lOpenCL"}, "", []string{"OCL_ICD_VENDORS=/etc/OpenCL/vendors/pocl.icd"}, ".meta/spool/*/*"},
 	{"Intel", []string{"-DOPENCL", "-lOpenCL"}, "", append([]string{"OCL_ICD_VENDORS=/etc/OpenCL/vendors/intel.icd"}, intel...), entry},
@@ -81,6 +86,18 @@ func busy(t *testing.T) {
 type host struct {
 	program, file string
 	env           []string
+}
+
+func newHost(t *testing.T, lib *cbuild.Built, root string, d frontEnd) *host {
+	t.Helper()
+	return &host{
+		program: lib.CompileAlone(t, []string{"testdata/last.c"}, append([]string{"-D_GNU_SOURCE"}, d.flags...)...),
+		file:    d.file,
+		env: append([]string{
+			"LD_PRELOAD=" + filepath.Join(lib.Dir, "libkernstash_preload.so"), "OPENCL_LAYERS=" + lib.Layer,
+			"KERNSTASH_DIR=" + root, "KERNSTASH_WORKER=off", "NEO_CACHE_PERSISTENT=0",
+		}, d.env...),
+	}
 }
 
 // run builds the program of a number, and ends so. It returns what the next process can
@@ -133,14 +150,7 @@ func TestLastBuildIsStored(t *testing.T) {
 	all, lost := 0, 0
 	for _, d := range frontEnds {
 		root := filepath.Join(t.TempDir(), "cache")
-		h := &host{
-			program: lib.CompileAlone(t, []string{"testdata/last.c"}, append([]string{"-D_GNU_SOURCE"}, d.flags...)...),
-			file:    d.file,
-			env: append([]string{
-				"LD_PRELOAD=" + filepath.Join(lib.Dir, "libkernstash_preload.so"), "OPENCL_LAYERS=" + lib.Layer,
-				"KERNSTASH_DIR=" + root, "KERNSTASH_WORKER=off", "NEO_CACHE_PERSISTENT=0",
-			}, d.env...),
-		}
+		h := newHost(t, lib, root, d)
 		pattern := filepath.Join(root, d.left)
 		for number := range 3 * rounds {
 			end := []string{"return", "exit", "_exit"}[number%3]
@@ -168,5 +178,60 @@ func TestLastBuildIsStored(t *testing.T) {
 	t.Logf("%d of %d lost", lost, all)
 	if lost*10 > all {
 		t.Error("too many")
+	}
+}
+
+// What is hit right before the end is counted, and recorded of the application, while the machine is busy or not: by
+// exit, in whatever it is called, a process waits until that is written.
+func TestLastHitIsCounted(t *testing.T) {
+	rounds := 2
+	lib := cbuild.Library(t)
+	if timing.IsLong() {
+		rounds = 20
+		busy(t)
+	}
+	for _, d := range frontEnds {
+		if d.left != entry {
+			continue // a worker stores it
+		}
+		root := filepath.Join(t.TempDir(), "cache")
+		h := newHost(t, lib, root, d)
+		hits := 0
+		for tries := 0; hits == 0; tries++ { // what is built may be lost: see TestLastBuildIsStored
+			switch outcome := h.run(t, 0, "return"); {
+			case outcome == "disk":
+				hits++
+			case tries == 3:
+				t.Fatalf("%s: %s", d.name, outcome)
+			}
+		}
+		ends := []string{"return", "exit", "handler"}
+		if d.name == "NVRTC" { // drivers may not end twice
+			ends = append(ends, "child")
+		}
+		for range rounds {
+			for _, end := range ends {
+				if outcome := h.run(t, 0, end); outcome != "disk" {
+					t.Fatalf("%s, %s: %s", d.name, end, outcome)
+				}
+				hits++
+			}
+		}
+		store := disk.New(disk.Options{Dir: root})
+		defer store.Close()
+		all, err := store.Stats()
+		if err != nil {
+			t.Fatal(err)
+		}
+		recorded := int64(0)
+		if err := store.TakeRecords(t.Context(), func(_ string, b []byte) error {
+			records.Parse(b, func(l records.Line) { recorded += l.Hits })
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if n := all.Get(stats.DiskHits); n != int64(hits) || recorded != n {
+			t.Errorf("%s: of %d hits %d are counted, %d recorded", d.name, hits, n, recorded)
+		}
 	}
 }

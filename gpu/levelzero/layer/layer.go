@@ -20,7 +20,6 @@ import (
 	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/runlog"
-	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 )
@@ -35,9 +34,9 @@ type Layer struct {
 
 // Open opens the cache for the process. An error, which wraps inprocess.ErrOut, says why
 // every module is the driver's own to build.
-func Open(s settings.Inputs) (*Layer, error) {
+func Open(o inprocess.Options) (*Layer, error) {
 	const name = "levelzero"
-	g, err := inprocess.Open(s, name)
+	g, err := inprocess.Open(o, name)
 	if err != nil {
 		return nil, err
 	}

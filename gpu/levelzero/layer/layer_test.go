@@ -19,6 +19,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/levelzero"
 	"github.com/kernstash/kernstash/gpu/levelzero/layer"
 	"github.com/kernstash/kernstash/internal/front"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
@@ -257,7 +258,7 @@ func TestPassed(t *testing.T) {
 
 func TestOutOfTheProcess(t *testing.T) {
 	t.Parallel()
-	if l, err := layer.Open(settings.Inputs{Program: map[string]string{"dir": dir(t), "persistent": "0"}}); err == nil {
+	if l, err := layer.Open(inprocess.Options{Settings: settings.Inputs{Program: map[string]string{"dir": dir(t), "persistent": "0"}}}); err == nil {
 		t.Error("it is in, with nothing to restore from")
 		l.Close()
 	}

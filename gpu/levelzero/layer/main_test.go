@@ -80,7 +80,7 @@ type host struct {
 
 func newHost(t testing.TB, dir string) *host {
 	t.Helper()
-	l, err := layer.Open(settings.Inputs{Program: map[string]string{"dir": dir}})
+	l, err := layer.Open(inprocess.Options{Settings: settings.Inputs{Program: map[string]string{"dir": dir}}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/kernstash/kernstash/gpu/opencl/layer"
 	"github.com/kernstash/kernstash/internal/dl"
 	"github.com/kernstash/kernstash/internal/front"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
@@ -194,5 +195,5 @@ func source(n int) string {
 
 // at returns the options of a layer with a cache in a directory.
 func at(root string) layer.Options {
-	return layer.Options{Settings: settings.Inputs{Program: map[string]string{"dir": root}}}
+	return layer.Options{Options: inprocess.Options{Settings: settings.Inputs{Program: map[string]string{"dir": root}}}}
 }

@@ -19,7 +19,6 @@ import (
 	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/runlog"
-	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/reason"
 )
 
@@ -35,7 +34,7 @@ type Layer struct {
 
 // Options configure Open.
 type Options struct {
-	Settings settings.Inputs // Lenient is set
+	inprocess.Options
 
 	// Left, which may be nil, is called off the application's path when there is a new job.
 	Left func(cache.Jobs)
@@ -45,7 +44,7 @@ type Options struct {
 // program is the driver's own to build.
 func Open(o Options) (*Layer, error) {
 	const name = "opencl-layer" // in the report of a run
-	in, err := inprocess.Open(o.Settings, name)
+	in, err := inprocess.Open(o.Options, name)
 	if err != nil {
 		return nil, err
 	}

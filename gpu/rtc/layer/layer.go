@@ -17,7 +17,6 @@ import (
 	"github.com/kernstash/kernstash/internal/front"
 	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/runlog"
-	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
@@ -36,9 +35,9 @@ type Layer struct {
 // Open opens the cache for the process. missed is called when the header files of a program
 // are read and scanned, and what it returns when that is over; it may be nil. An error, which
 // wraps inprocess.ErrOut, says why every program is the compiler's own affair.
-func Open(s settings.Inputs, missed func() (over func())) (*Layer, error) {
+func Open(o inprocess.Options, missed func() (over func())) (*Layer, error) {
 	const name = "rtc"
-	g, err := inprocess.Open(s, name)
+	g, err := inprocess.Open(o, name)
 	if err != nil {
 		return nil, err
 	}

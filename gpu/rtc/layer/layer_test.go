@@ -37,7 +37,7 @@ func newHost(t *testing.T) *host {
 func newHostWith(t *testing.T, missed func() func()) *host {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "cache")
-	l, err := layer.Open(settings.Inputs{Program: map[string]string{"dir": dir}}, missed)
+	l, err := layer.Open(inprocess.Options{Settings: settings.Inputs{Program: map[string]string{"dir": dir}}}, missed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/internal/inprocess"
 	"github.com/kernstash/kernstash/internal/settings"
 )
 
@@ -12,7 +13,7 @@ import (
 // of them are remembered.
 func TestPoolsAreBounded(t *testing.T) {
 	t.Parallel()
-	l, err := Open(settings.Inputs{Program: map[string]string{"dir": filepath.Join(t.TempDir(), "cache")}}, nil)
+	l, err := Open(inprocess.Options{Settings: settings.Inputs{Program: map[string]string{"dir": filepath.Join(t.TempDir(), "cache")}}}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

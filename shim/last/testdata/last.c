@@ -1,14 +1,16 @@
 /*
  * last.c: builds one program, and ends at once.
  *
- *	last NUMBER return|exit|_exit [FILE]
+ *	last NUMBER return|exit|_exit|handler|child [FILE]
  *
  * Programs of different numbers are different. It prints what the build call took, in
- * microseconds. FILE is the device image for Level Zero, a library for NVRTC.
+ * microseconds. With "handler" a handler of a signal calls exit, with "child" a child of fork ends first. FILE is the device image for Level Zero, a library for NVRTC.
  */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -102,6 +104,12 @@ static double build(unsigned number, const char *file)
 }
 #endif
 
+static void leave(int signal)
+{
+	(void)signal;
+	exit(0);
+}
+
 int main(int argc, char **argv)
 {
 	if (argc < 3)
@@ -114,5 +122,15 @@ int main(int argc, char **argv)
 		exit(0);
 	if (strcmp(argv[2], "_exit") == 0)
 		_exit(0);
+	if (strcmp(argv[2], "handler") == 0) {
+		signal(SIGUSR1, leave);
+		raise(SIGUSR1);
+	}
+	if (strcmp(argv[2], "child") == 0) {
+		pid_t child = fork();
+		if (child == 0)
+			exit(0);
+		check(waitpid(child, NULL, 0) != child, "waitpid");
+	}
 	return 0;
 }
