@@ -61,7 +61,7 @@ cannot hit, because it is damaged or of another version, is marked with why.` +
 		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.List(ctx, c, o) }),
 	}
 	cmd.Flags().BoolVarP(&o.Long, "long", "l", false, "show device, applications, times and place as well")
-	cmd.Flags().StringVar(&o.Sort, "sort", "", "order: "+strings.Join(entries.Orders, ", ")+"; the most, and the oldest, first")
+	cmd.Flags().StringVar(&o.Sort, "sort", "", "`ORDER`: "+strings.Join(entries.Orders, ", ")+"; the most, and the oldest, first")
 	cmd.Flags().BoolVar(&o.Tree, "tree", false, "show them by device and driver")
 	filterFlags(a, cmd, &o.Filter)
 	completeFlag(cmd, "sort", entries.Orders)
@@ -107,7 +107,7 @@ build them, as it takes again after an update of the driver, and the time that t
 		},
 		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.Usage(ctx, c, by, f) }),
 	}
-	cmd.Flags().StringVar(&by, "by", by, "what is added up: "+strings.Join(entries.Kinds, ", "))
+	cmd.Flags().StringVar(&by, "by", by, "what is added up, `KIND`: "+strings.Join(entries.Kinds, ", "))
 	completeFlag(cmd, "by", entries.Kinds)
 	filterFlags(a, cmd, &f)
 	return cmd
@@ -339,8 +339,8 @@ none for the limit. ` + filterHelp + `
 			return a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.GC(ctx, c, o) })(cmd, nil)
 		},
 	}
-	cmd.Flags().StringVar(&maxSize, "max-size", "", "limit for this run, such as 1GiB; 0 = none")
-	cmd.Flags().StringVar(&maxAge, "max-age", "", "days without use, or a time such as 12h; 0 = keep however old")
+	cmd.Flags().StringVar(&maxSize, "max-size", "", "limit for this run: a `SIZE` such as 1GiB; 0 = none")
+	cmd.Flags().StringVar(&maxAge, "max-age", "", "`DAYS` without use, or a time such as 12h; 0 = keep however old")
 	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "only list what would be removed")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "remove what is pinned, too")
 	filterFlags(a, cmd, &o.Filter)

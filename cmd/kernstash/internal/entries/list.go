@@ -256,8 +256,11 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 	}
 	if w.cut {
 		w.buf.WriteString(w.fit(head+Name(info)) + "\n")
+	} else if name := Name(info); w.width == 0 || utf8.RuneCountInString(head+name) <= w.width {
+		w.buf.WriteString(head + name + "\n")
 	} else {
-		line(head, Name(info), utf8.RuneCountInString(head))
+		w.buf.WriteString(strings.TrimRight(head, " ") + "\n")
+		line(blank+"kernels  ", name, indent+9)
 	}
 	if info.Bad != nil {
 		line(blank, "cannot hit: "+human.Printable(info.Bad.Error(), false), indent)

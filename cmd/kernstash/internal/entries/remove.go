@@ -185,7 +185,7 @@ func Clear(ctx context.Context, c cli.Cache, o RemoveOptions) error {
 			would, err := c.Disk.WouldClear(ctx, goes, nil)
 			if err != nil || would.Removed == 0 {
 				out := sweepReport{Report: would, Pinned: r.pinned, filtered: true}
-				return cmp.Or(err, c.Report(out, true, func() { c.Printf("%s\n", removed(c, out)) }))
+				return cmp.Or(err, c.Report(out, true, func() { c.Fold(func() { c.Printf("%s\n", removed(c, out)) }) }))
 			}
 			question = removed(c, sweepReport{Report: would, Pinned: r.pinned, Shared: r.shared, filtered: true}) + ": remove them?"
 			r.shared, r.pinned = 0, 0

@@ -232,7 +232,10 @@ func describeWorker(st worker.Status) string {
 	return does + ", " + human.Plural(st.Waiting, "job")
 }
 
-func describe(c cli.Cache, st worker.Status) {
+// describe says for people how a worker is.
+func describe(c cli.Cache, st worker.Status) { c.Fold(func() { writeStatus(c, st) }) }
+
+func writeStatus(c cli.Cache, st worker.Status) {
 	switch {
 	case st.Running && st.Started.IsZero(): // it says so a moment after it has begun
 		c.Printf("a worker runs\n")

@@ -56,7 +56,6 @@ func Plan(ctx context.Context, c cli.Cache, app string) error {
 		return err
 	}
 	report := PlanReport{Programs: []ColdReport{}, Unread: unread, GivenUp: dropped}
-	type update struct{ was, now string }
 	groups := make(map[update]*PlanReport)
 	for _, one := range cold {
 		p := ColdReport{
@@ -73,34 +72,40 @@ func Plan(ctx context.Context, c cli.Cache, app string) error {
 			sum.Size += p.Size
 		}
 	}
-	return c.Report(report, true, func() {
-		took := func(r PlanReport) string { return human.Time(time.Duration(r.CostMS * float64(time.Millisecond))) }
-		for _, u := range slices.SortedFunc(maps.Keys(groups), func(a, b update) int { return cmp.Compare(groups[b].CostMS, groups[a].CostMS) }) {
-			g := groups[u]
-			c.Printf("%s\n", human.Printable(u.now, false))
-			if u.was == u.now {
-				c.Printf("  by another compiler under the same names: ")
-			} else {
-				c.Printf("  by %s: ", human.Printable(u.was, false))
-			}
-			c.Printf("%s, which took %s to build\n", human.Plural(len(g.Programs), "program"), took(*g))
-			for _, p := range g.Programs[:min(len(g.Programs), maxNamed)] {
-				c.Printf("    %8s  %s\n", human.Time(time.Duration(p.CostMS*float64(time.Millisecond))), human.Printable(label(p.Kernels, p.Size), false))
-			}
-			if more := len(g.Programs) - maxNamed; more > 0 {
-				c.Printf("    and %d more\n", more)
-			}
+	return c.Report(report, true, func() { c.Fold(func() { report.write(c, groups) }) })
+}
+
+// update is an earlier device and the one that took its place.
+type update struct{ was, now string }
+
+// write writes the plan for people: all of it, and the part of each update.
+func (report *PlanReport) write(c cli.Cache, groups map[update]*PlanReport) {
+	took := func(r PlanReport) string { return human.Time(time.Duration(r.CostMS * float64(time.Millisecond))) }
+	for _, u := range slices.SortedFunc(maps.Keys(groups), func(a, b update) int { return cmp.Compare(groups[b].CostMS, groups[a].CostMS) }) {
+		g := groups[u]
+		c.Printf("%s\n", human.Printable(u.now, false))
+		if u.was == u.now {
+			c.Printf("  by another compiler under the same names: ")
+		} else {
+			c.Printf("  by %s: ", human.Printable(u.was, false))
 		}
-		writeGivenUp(c, report.GivenUp)
-		if unread > 0 {
-			c.Printf("%s without a recipe that can be read: not counted\n", human.Plural(unread, "entry"))
+		c.Printf("%s, which took %s to build\n", human.Plural(len(g.Programs), "program"), took(*g))
+		for _, p := range g.Programs[:min(len(g.Programs), maxNamed)] {
+			c.Printf("    %8s  %s\n", human.Time(time.Duration(p.CostMS*float64(time.Millisecond))), human.Printable(label(p.Kernels, p.Size), false))
 		}
-		if len(cold) == 0 {
-			c.Printf("nothing: no program is recorded of an earlier driver or compiler of a device here that the present one has not built\n")
-			return
+		if more := len(g.Programs) - maxNamed; more > 0 {
+			c.Printf("    and %d more\n", more)
 		}
-		c.Printf("%s cold, %s to build; 'kernstash rebuild' builds the most valuable first\n", human.Plural(len(cold), "program"), took(report))
-	})
+	}
+	writeGivenUp(c, report.GivenUp)
+	if report.Unread > 0 {
+		c.Printf("%s without a recipe that can be read: not counted\n", human.Plural(report.Unread, "entry"))
+	}
+	if len(report.Programs) == 0 {
+		c.Printf("nothing: no program is recorded of an earlier driver or compiler of a device here that the present one has not built\n")
+		return
+	}
+	c.Printf("%s cold, %s to build; 'kernstash rebuild' builds the most valuable first\n", human.Plural(len(report.Programs), "program"), took(*report))
 }
 
 // maxNamed bounds the programs that a plan names for each device.
@@ -154,25 +159,28 @@ func Run(ctx context.Context, c cli.Cache, app string, o worker.Options, quiet b
 				TookMS: human.Millis(time.Since(e.since)), Last: st.Last,
 			}
 			report.GivenUp, err = givenUp(context.WithoutCancel(ctx), c, cold)
-			return errors.Join(err, c.Report(report, true, func() {
-				told := make(map[string]bool)
-				for _, of := range report.GivenUp {
-					told[of.job] = true
-				}
-				for _, last := range slices.Backward(st.Last) {
-					if reason := strings.TrimSpace(last.Reason); reason != "" && !told[last.Job] {
-						c.Printf("%s  %s: %s\n", last.State, e.name(last.Job), human.Printable(reason, false))
-					}
-				}
-				writeGivenUp(c, report.GivenUp)
-				c.Printf("%d built in %s; %d dropped, %d not possible here, of %s\n", st.Done, human.Time(time.Since(e.since)),
-					st.Refused, st.Kept, human.Plural(len(cold), "program"))
-				if st.Waiting > 0 {
-					c.Printf("%s left (%s): the next 'kernstash rebuild' goes on\n", human.Plural(st.Waiting, "job"), st.End)
-				}
-			}))
+			return errors.Join(err, c.Report(report, true, func() { c.Fold(func() { report.write(c, &e) }) }))
 		},
 	}, counts)
+}
+
+// write says for people how it went.
+func (r *Report) write(c cli.Cache, e *estimate) {
+	told := make(map[string]bool)
+	for _, of := range r.GivenUp {
+		told[of.job] = true
+	}
+	for _, last := range slices.Backward(r.Last) {
+		if reason := strings.TrimSpace(last.Reason); reason != "" && !told[last.Job] {
+			c.Printf("%s  %s: %s\n", last.State, e.name(last.Job), human.Printable(reason, false))
+		}
+	}
+	writeGivenUp(c, r.GivenUp)
+	c.Printf("%d built in %s; %d dropped, %d not possible here, of %s\n", r.Built, human.Time(time.Since(e.since)),
+		r.Dropped, r.Kept, human.Plural(r.Cold, "program"))
+	if r.Left > 0 {
+		c.Printf("%s left (%s): the next 'kernstash rebuild' goes on\n", human.Plural(r.Left, "job"), r.Ended)
+	}
 }
 
 // estimate says how long a rebuild goes on, by what the programs took the earlier driver and how much longer, or
