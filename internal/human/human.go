@@ -90,13 +90,14 @@ func Plural[N int | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Names writes a list of names: the first three, and how many more there are.
-func Names(all []string) string {
+// Names writes a list of names: the first three, and how many more there are, with those that are not in the list.
+func Names(all []string, more int) string {
 	const most = 3
-	if len(all) <= most {
-		return strings.Join(all, ", ")
+	shown := all[:min(len(all), most)]
+	if more += len(all) - len(shown); more == 0 {
+		return strings.Join(shown, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+	return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), more)
 }
 
 // Printable makes text that others wrote safe for a terminal: no control

@@ -242,7 +242,7 @@ func writeStatus(c cli.Cache, st worker.Status) {
 	case st.Running && st.Building != "":
 		building := st.Building
 		if kernels := Kernels(context.Background(), c.Disk, building); len(kernels) > 0 {
-			building = human.Printable(human.Names(kernels), false) + ", job " + building
+			building = human.Printable(human.Names(kernels, 0), false) + ", job " + building
 		}
 		c.Printf("a worker runs, since %s, and builds %s\n", st.Started.Local().Format(time.DateTime), building)
 	case st.Running:

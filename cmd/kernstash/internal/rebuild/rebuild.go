@@ -116,11 +116,7 @@ func label(kernels []string, size int64) string {
 	if len(kernels) == 0 {
 		return human.Size(size)
 	}
-	names := make([]string, len(kernels))
-	for i, name := range kernels {
-		names[i] = entries.KernelName(name)
-	}
-	return human.Names(names)
+	return human.Names(entries.KernelNames(kernels), 0)
 }
 
 // Report is how a rebuild went, as --json writes it.
