@@ -121,7 +121,7 @@ func Rebuilds(ctx context.Context, c cli.Cache, app string, counts *stats.Counte
 	if app != "" {
 		keys, err := ledger.Keys(ctx, c, app)
 		if err == nil && len(keys) == 0 {
-			err = fmt.Errorf("%s is not known to have used anything", app)
+			err = fmt.Errorf("%s is not known to have used anything; 'kernstash du' names the applications that are", app)
 		}
 		if err != nil {
 			return nil, err

@@ -66,7 +66,7 @@ func Print(ctx context.Context, c cli.Cache, o Options) error {
 		return c.WriteJSON(append([]*missed{}, all...)) // of none, too: null is no list in JSON
 	}
 	if len(all) == 0 {
-		c.Printf("no such miss was recorded\n")
+		c.Fold(func() { c.Printf("%s\n", o.nothing(l)) })
 		return nil
 	}
 	print := all
@@ -92,6 +92,26 @@ func Print(ctx context.Context, c cli.Cache, o Options) error {
 		c.Printf("and %d more: --all\n", len(all)-len(print))
 	}
 	return nil
+}
+
+// nothing says why no miss is printed.
+func (o Options) nothing(l *ledger.Ledger) string {
+	text := "no miss"
+	if o.Key != "" {
+		text += " of key " + o.Key
+	}
+	if o.App != "" {
+		text += " of " + human.Printable(o.App, false)
+	}
+	text += " is recorded"
+	names, _ := l.Applications() // what cannot be read stays unsaid
+	switch {
+	case o.App != "" && len(names) > 0 && !slices.Contains(names, o.App):
+		text += "; applications that are known: " + human.Printable(human.Names(names, 0), false)
+	case o.Key != "" || o.App != "":
+		text += "; 'kernstash why --all' has those that are"
+	}
+	return text
 }
 
 // Miss is a program that was missed, once or more often for the same reason, in words.
