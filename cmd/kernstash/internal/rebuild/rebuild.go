@@ -15,7 +15,10 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/jobs"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/ledger"
 	"github.com/kernstash/kernstash/internal/human"
+	"github.com/kernstash/kernstash/internal/records"
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/worker"
 )
@@ -23,10 +26,18 @@ import (
 // PlanReport is what an earlier driver built and the present one did not, as --json writes it.
 type PlanReport struct {
 	Programs []ColdReport `json:"programs"` // the most valuable first
+	Apps     []AppReport  `json:"apps"`     // that used them, those whose programs took longest first
 	CostMS   float64      `json:"cost_ms"`  // what building all took the earlier drivers
 	Size     int64        `json:"size"`     // of the earlier entries
 	Unread   int          `json:"unread"`   // entries without a recipe that can be read
 	GivenUp  []GivenUp    `json:"given_up"` // of these programs
+}
+
+// AppReport is what is cold of an application. A program that several have used counts for each.
+type AppReport struct {
+	App      string  `json:"app"`
+	Programs int     `json:"programs"`
+	CostMS   float64 `json:"cost_ms"`
 }
 
 // ColdReport is one of these programs.
@@ -34,6 +45,7 @@ type ColdReport struct {
 	Key     string   `json:"key"`     // under which it will be
 	Earlier string   `json:"earlier"` // the key of the entry of the earlier driver
 	Kernels []string `json:"kernels"`
+	Apps    []string `json:"apps"`   // that are known to have used it
 	Device  string   `json:"device"` // as it is now
 	Was     string   `json:"was"`    // as it was
 	Size    int64    `json:"size"`
@@ -55,12 +67,16 @@ func Plan(ctx context.Context, c cli.Cache, app string) error {
 	if err != nil {
 		return err
 	}
-	report := PlanReport{Programs: []ColdReport{}, Unread: unread, GivenUp: dropped}
+	report := PlanReport{Programs: []ColdReport{}, Apps: []AppReport{}, Unread: unread, GivenUp: dropped}
+	users, err := usersOf(ctx, c, cold)
+	if err != nil {
+		return err
+	}
 	groups := make(map[update]*PlanReport)
 	for _, one := range cold {
 		p := ColdReport{
 			Key: one.Key.String(), Earlier: one.Entry.Key.String(), Kernels: append([]string{}, one.Entry.Kernels...),
-			Device: entries.DeviceText(*one.Device), Was: entries.DeviceText(one.Entry.Device), Size: one.Entry.Size, CostMS: human.Millis(one.Entry.Cost),
+			Apps: append([]string{}, users[one.Entry.Key]...), Device: entries.DeviceText(*one.Device), Was: entries.DeviceText(one.Entry.Device), Size: one.Entry.Size, CostMS: human.Millis(one.Entry.Cost),
 		}
 		u := update{p.Was, p.Device}
 		if groups[u] == nil {
@@ -71,8 +87,52 @@ func Plan(ctx context.Context, c cli.Cache, app string) error {
 			sum.CostMS += p.CostMS
 			sum.Size += p.Size
 		}
+		report.addApps(p)
 	}
+	slices.SortFunc(report.Apps, func(a, b AppReport) int { return cmp.Or(cmp.Compare(b.CostMS, a.CostMS), cmp.Compare(a.App, b.App)) })
 	return c.Report(report, true, func() { c.Fold(func() { report.write(c, groups) }) })
+}
+
+// nobody stands for the applications of what nobody has used since there are records.
+const nobody = "unknown"
+
+func (report *PlanReport) addApps(p ColdReport) {
+	apps := p.Apps
+	if len(apps) == 0 {
+		apps = []string{nobody}
+	}
+	for _, app := range apps {
+		i := slices.IndexFunc(report.Apps, func(a AppReport) bool { return a.App == app })
+		if i < 0 {
+			i = len(report.Apps)
+			report.Apps = append(report.Apps, AppReport{App: app})
+		}
+		report.Apps[i].Programs++
+		report.Apps[i].CostMS += p.CostMS
+	}
+}
+
+// usersOf returns the applications that are known to have used the earlier entries.
+func usersOf(ctx context.Context, c cli.Cache, cold []worker.Cold) (map[key.Key][]string, error) {
+	users := make(map[key.Key][]string)
+	if len(cold) == 0 {
+		return users, nil
+	}
+	l, err := ledger.Open(ctx, c)
+	if err != nil {
+		return nil, fmt.Errorf("rebuild: %w", err)
+	}
+	defer l.Close()
+	for _, one := range cold {
+		e, err := l.Of(records.PlaceOf(one.Entry.Key))
+		if err != nil {
+			return nil, fmt.Errorf("rebuild: %w", err)
+		}
+		if e != nil {
+			users[one.Entry.Key] = slices.Sorted(maps.Keys(e.Apps))
+		}
+	}
+	return users, nil
 }
 
 // update is an earlier device and the one that took its place.
@@ -97,6 +157,15 @@ func (report *PlanReport) write(c cli.Cache, groups map[update]*PlanReport) {
 			c.Printf("    and %d more\n", more)
 		}
 	}
+	if len(report.Apps) > 0 {
+		c.Printf("by application:\n")
+	}
+	for _, a := range report.Apps[:min(len(report.Apps), maxApps)] {
+		c.Printf("    %8s  %s: %s\n", took(PlanReport{CostMS: a.CostMS}), human.Printable(a.App, false), human.Plural(a.Programs, "program"))
+	}
+	if more := len(report.Apps) - maxApps; more > 0 {
+		c.Printf("    and %d more\n", more)
+	}
 	writeGivenUp(c, report.GivenUp)
 	if report.Unread > 0 {
 		c.Printf("%s without a recipe that can be read: not counted\n", human.Plural(report.Unread, "entry"))
@@ -108,8 +177,11 @@ func (report *PlanReport) write(c cli.Cache, groups map[update]*PlanReport) {
 	c.Printf("%s cold, %s to build; 'kernstash rebuild' builds the most valuable first\n", human.Plural(len(report.Programs), "program"), took(*report))
 }
 
-// maxNamed bounds the programs that a plan names for each device.
-const maxNamed = 5
+// A plan names so many programs for each device, and so many applications.
+const (
+	maxNamed = 5
+	maxApps  = 20
+)
 
 // label is what people know a program by.
 func label(kernels []string, size int64) string {
