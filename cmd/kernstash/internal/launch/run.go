@@ -62,8 +62,11 @@ func (o *Options) prepare(command []string) (*runner, error) {
 	env = env.with(variables)
 	// It does not fail: what cannot be used is among the warnings.
 	r.settings, _ = settings.Load(settings.Inputs{Environ: env, Lenient: true})
-	app, off := records.Name(r.path, command), r.settings.Disable
-	r.settings.SwitchOff(func() string { return app })
+	app, off := "", r.settings.Disable
+	r.settings.SwitchOff(func() string {
+		app = records.Name(r.path, command)
+		return app
+	})
 	if by := r.settings.Origin("disable"); r.settings.Disable && !off {
 		r.outcome.offBy = fmt.Sprintf(": apps-off (%v) names %s", by, app)
 	} else if off {
