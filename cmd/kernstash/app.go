@@ -81,6 +81,7 @@ compiled once and starts warm in every process.` +
 	}
 	a.Bind(root.PersistentFlags())
 	root.SetFlagErrorFunc(unknownFlag)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.Printf("%s", helpText(cmd, a.Terminal().Width)) })
 	root.Flags().BoolVar(&showVersion, "version", false, "print the version")
 	addGroup(root, "Have applications use the cache:",
 		runCommand(a), enableCommand(a), disableCommand(a), envCommand(a), compileCommand(a), compilersCommand(a), demoCommand(a))
@@ -121,6 +122,12 @@ func addGroup(root *cobra.Command, title string, commands ...*cobra.Command) {
 		cmd.GroupID = title
 	}
 	root.AddCommand(commands...)
+}
+
+// helpText is the help of a command. It fits the width, but for the examples, which people copy.
+func helpText(cmd *cobra.Command, width int) string {
+	before, after, _ := strings.Cut(cmd.UsageString(), cmd.Example)
+	return human.Fill(strings.TrimSpace(cmd.Long)+"\n", width) + "\n" + human.WrapColumns(before, width) + cmd.Example + human.WrapColumns(after, width)
 }
 
 // helpCommand is cobra's, but that a command which does not exist is a mistake.

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/configfile"
 	"github.com/kernstash/kernstash/internal/human"
 )
 
@@ -41,14 +42,23 @@ func unknownCommand(cmd *cobra.Command, name string) error {
 	if other := otherWords[strings.ToLower(name)]; other != "" && !cmd.HasParent() {
 		meant = other
 	}
+	if cmd.Name() == "config" && meant == "" && configfile.Has(name) {
+		meant = "get " + name
+	}
 	if meant != "" {
 		meant = fmt.Sprintf("; is it '%s %s'?", cmd.CommandPath(), meant)
 	}
 	return cli.Usagef("unknown command %q for %q%s", name, cmd.CommandPath(), meant)
 }
 
+// wanted says what flags of a type accept.
+var wanted = map[string]string{"duration": "a time such as 30s or 10m", "int": "a whole number", "bool": "true or false"}
+
 // unknownFlag adds to the error for a flag that does not exist the likely one.
 func unknownFlag(cmd *cobra.Command, err error) error {
+	if bad, is := errors.AsType[*pflag.InvalidValueError](err); is && wanted[bad.GetFlag().Value.Type()] != "" {
+		return cli.Usagef("--%s %s: want %s", bad.GetFlag().Name, human.Printable(bad.GetValue(), false), wanted[bad.GetFlag().Value.Type()])
+	}
 	missing, is := errors.AsType[*pflag.NotExistError](err)
 	if !is || len(missing.GetSpecifiedName()) < 2 {
 		text, _, _ := strings.Cut(err.Error(), ": strconv.") // which says nothing to people

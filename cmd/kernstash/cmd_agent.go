@@ -22,15 +22,16 @@ Without a configuration it serves the user who runs it. As root it reads
 SIGTERM ends it within 2 seconds; what waits to be uploaded is uploaded in that time.` +
 			exits("it was told to end", "it cannot serve, or a setting or the configuration makes no sense", "the command line makes no sense"),
 		Example: `  kernstash agent
-  kernstash agent --socket /run/kernstash/agent.sock --agent-config /etc/kernstash/agent.json
+  kernstash agent --socket /run/kernstash/agent.sock \
+      --agent-config /etc/kernstash/agent.json
   kernstash agent status`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Version = release
 			return node.Run(cmd.Context(), a, o)
 		},
 	}
-	cmd.PersistentFlags().StringVar(&o.Socket, "socket", "", "path of the socket")
-	cmd.Flags().StringVar(&o.File, "agent-config", "", "configuration of the agent")
+	cmd.PersistentFlags().StringVar(&o.Socket, "socket", "", "`PATH` of the socket")
+	cmd.Flags().StringVar(&o.File, "agent-config", "", "configuration `FILE` of the agent")
 	cmd.Flags().BoolVarP(&o.Verbose, "verbose", "v", false, "log each entry that is handed over")
 	cmd.AddCommand(&cobra.Command{
 		Use:   "status",

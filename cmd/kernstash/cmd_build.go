@@ -50,10 +50,11 @@ size anew. For them say which local sizes will be used: --local-size 64, or
 --local-size 16x16, as often as need be.` +
 			exits("every file was built or was there", "one failed, or could not be cached"),
 		Example: `  kernstash build vadd.cl
-  kernstash build --local-size 16x16 -D N=1024 --options "-cl-fast-relaxed-math" *.cl
+  kernstash build --local-size 16x16 -D N=1024 --options "-cl-mad-enable" *.cl
   kernstash build --device pthread --json kernels/*.cl
-  kernstash build --arch sm_80 --arch sm_90 --options "--std=c++17 -lineinfo" saxpy.cu
-  kernstash build --arch sm_90 --name-expression 'scale<float>' --program-name "" scale.cu
+  kernstash build --arch sm_80 --arch sm_90 --options "--std=c++17" saxpy.cu
+  kernstash build --arch sm_90 --name-expression 'scale<float>' \
+      --program-name "" scale.cu
   kernstash build --arch gfx90a scale.hip
   kernstash build scale.spv`,
 		Args: wants(1, math.MaxInt, "build: which files?"),
@@ -76,18 +77,18 @@ size anew. For them say which local sizes will be used: --local-size 64, or
 		},
 	}
 	flags, names := cmd.Flags(), runtimes.Names(builder.Builds)
-	flags.StringArrayVarP(&o.Defines, "define", "D", nil, "macro, as NAME or NAME=VALUE; given to the compiler as -DNAME=VALUE")
-	flags.StringArrayVarP(&o.Includes, "include", "I", nil, "directory to search for headers")
-	flags.StringArrayVar(&o.Archs, "arch", nil, "architecture for .cu (sm_90, compute_90) or .hip (gfx90a); each file is built for each of its own")
-	flags.StringArrayVar(&o.Expressions, "name-expression", nil, "name expression of .cu and .hip, in the order in which the program adds them")
-	flags.StringVar(&name, "program-name", "", "name that the program gives to .cu and .hip instead of FILE; \"\" for none")
-	flags.StringVar(&o.Options, "options", "", "build options, behind those of -D and -I")
+	flags.StringArrayVarP(&o.Defines, "define", "D", nil, "`MACRO`, as NAME or NAME=VALUE; given to the compiler as -DNAME=VALUE")
+	flags.StringArrayVarP(&o.Includes, "include", "I", nil, "`DIR` to search for headers")
+	flags.StringArrayVar(&o.Archs, "arch", nil, "`ARCH` for .cu (sm_90, compute_90) or .hip (gfx90a); each file is built for each of its own")
+	flags.StringArrayVar(&o.Expressions, "name-expression", nil, "`NAME` expression of .cu and .hip, in the order in which the program adds them")
+	flags.StringVar(&name, "program-name", "", "`NAME` that the program gives to .cu and .hip instead of FILE; \"\" for none")
+	flags.StringVar(&o.Options, "options", "", "build `OPTIONS`, behind those of -D and -I")
 	flags.BoolVar(&o.NoOptions, "no-options", false, "as for a program that passes no options at all: NULL, not \"\"")
-	flags.StringVar(&o.Runtime, "runtime", "", "runtime for .spv and for files whose names do not tell: "+strings.Join(names, ", "))
+	flags.StringVar(&o.Runtime, "runtime", "", "`RUNTIME` for .spv and for files whose names do not tell: "+strings.Join(names, ", "))
 	completeFlag(cmd, "runtime", names)
 	completeFlag(cmd, "arch", builder.Archs())
-	flags.StringVar(&o.Device, "device", "", "device: its number, or a part of 'platform/device'")
-	flags.StringArrayVar(&localSizes, "local-size", nil, "local size that will be launched: 64, 16x16, 8x8x4")
+	flags.StringVar(&o.Device, "device", "", "`DEVICE`: its number, or a part of 'platform/device'")
+	flags.StringArrayVar(&localSizes, "local-size", nil, "local `SIZE` that will be launched: 64, 16x16, 8x8x4")
 	flags.IntVarP(&o.Jobs, "jobs", "j", o.Jobs, "files at a time")
 	return cmd
 }
@@ -139,11 +140,11 @@ is given. Settings files and KERNSTASH_ variables have no part in it.` +
 	}
 	flags := cmd.Flags()
 	names := runtimes.Names(demo.HasDevices)
-	flags.StringVar(&o.Runtime, "runtime", "", "runtime: "+strings.Join(names, ", "))
+	flags.StringVar(&o.Runtime, "runtime", "", "`RUNTIME`: "+strings.Join(names, ", "))
 	completeFlag(cmd, "runtime", names)
-	flags.StringVar(&o.Device, "device", "", "device: its number, or a part of 'platform/device'")
+	flags.StringVar(&o.Device, "device", "", "`DEVICE`: its number, or a part of 'platform/device'")
 	flags.IntVar(&o.Runs, "runs", o.Runs, "processes that each warm time is the median of")
-	flags.StringArrayVar(&apps, "app", nil, "measure this command instead, under 'kernstash run' (words with spaces between)")
+	flags.StringArrayVar(&apps, "app", nil, "measure this `COMMAND` instead, under 'kernstash run' (words with spaces between)")
 	flags.BoolVar(&keep, "keep", false, "keep the directory of the demonstration, and say where it is")
 	return cmd
 }

@@ -53,8 +53,8 @@ be writing there. 'kernstash bundle restore' unpacks them.` +
   kernstash bundle create --filter driver=580 --filter device=H100 kernels.kst
   kernstash bundle create --app hashcat kernels.kst
   kernstash bundle create --sign release.pem /srv/a /srv/b kernels.kst
-  kernstash bundle create --sign release.pem --harvest triton,inductor kernels.kst
-  kernstash bundle create --sign release.pem --harvest POCL_CACHE_DIR=/tmp/pocl kernels.kst`,
+  kernstash bundle create --sign me.pem --harvest triton,inductor kernels.kst
+  kernstash bundle create --harvest POCL_CACHE_DIR=/tmp/pocl kernels.kst`,
 		Args: wants(1, math.MaxInt, "bundle create: into which file?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			last := len(args) - 1
@@ -64,8 +64,8 @@ be writing there. 'kernstash bundle restore' unpacks them.` +
 	filterFlag(cmd, &o.Filters)
 	appFlag(a, cmd, &o.App, "what this application used")
 	cmd.Flags().BoolVar(&o.WithoutSource, "without-source", false, "leave out what the entries were built from")
-	cmd.Flags().StringSliceVar(&o.Harvest, "harvest", nil, "caches of other tools: "+strings.Join(bundles.Tools, ", ")+", or NAME=DIR")
-	cmd.Flags().StringVar(&o.Sign, "sign", "", "file with the private key that signs it")
+	cmd.Flags().StringSliceVar(&o.Harvest, "harvest", nil, "caches of other `TOOLS`: "+strings.Join(bundles.Tools, ", ")+", or NAME=DIR")
+	cmd.Flags().StringVar(&o.Sign, "sign", "", "`FILE` with the private key that signs it")
 	return cmd
 }
 
@@ -117,7 +117,7 @@ use as a layer: KERNSTASH_LAYERS=DIR.` +
 			return bundles.Import(cmd.Context(), a, args[0], to, trust)
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "unpack it into this directory, as a layer")
+	cmd.Flags().StringVar(&to, "to", "", "unpack it into this directory, `DIR`, as a layer")
 	trustFlag(cmd, &trust)
 	return cmd
 }
@@ -137,7 +137,8 @@ Caches of other tools hold programs, and pickles, which run when they are read: 
 restored only where a key of --trust has signed the bundle.` +
 			exits("restored", "it is damaged, not signed by a key of --trust, or could not be written"),
 		Example: `  eval "$(kernstash bundle restore --trust release.pub.pem kernels.kst)"
-  kernstash bundle restore --trust release.pub.pem --to /scratch/kernels --shell fish kernels.kst`,
+  kernstash bundle restore --trust release.pub.pem --to /scratch/kernels \
+      --shell fish kernels.kst`,
 		Args: wants(1, 1, "bundle restore: which bundle?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("to") && to == "" {
@@ -150,8 +151,8 @@ restored only where a key of --trust has signed the bundle.` +
 			return bundles.Restore(cmd.Context(), a, args[0], to, trust, line)
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "the directory, in place of one below the user's directory for caches")
-	cmd.Flags().StringVar(&shell, "shell", "sh", "sh, bash, zsh, fish, systemd, docker or k8s")
+	cmd.Flags().StringVar(&to, "to", "", "the directory `DIR`, in place of one below the user's directory for caches")
+	cmd.Flags().StringVar(&shell, "shell", "sh", "`SHELL`: sh, bash, zsh, fish, systemd, docker or k8s")
 	completeFlag(cmd, "shell", session.Shells())
 	trustFlag(cmd, &trust)
 	return cmd
@@ -184,7 +185,8 @@ func bundlePullCommand(a *cli.App) *cobra.Command {
 		Long: `Pull a bundle from a registry into the file OUT, which is replaced once all of it was
 checked.` + exits("pulled", "there is none, it is damaged, or not signed by a key of --trust"),
 		Example: `  kernstash bundle pull registry.example.com/team/kernels:580 kernels.kst
-  kernstash bundle pull --trust release.pub.pem registry.example.com/team/kernels:580 kernels.kst`,
+  kernstash bundle pull --trust release.pub.pem \
+      registry.example.com/team/kernels:580 kernels.kst`,
 		Args: wants(2, 2, "bundle pull: which image, and into which file?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return bundles.Pull(cmd.Context(), a, args[0], args[1], trust)
@@ -195,7 +197,7 @@ checked.` + exits("pulled", "there is none, it is damaged, or not signed by a ke
 }
 
 func trustFlag(cmd *cobra.Command, files *[]string) {
-	cmd.Flags().StringArrayVar(files, "trust", nil, "file with public keys, one of which must have signed it")
+	cmd.Flags().StringArrayVar(files, "trust", nil, "`FILE` with public keys, one of which must have signed it")
 }
 
 func keygenCommand(a *cli.App) *cobra.Command {

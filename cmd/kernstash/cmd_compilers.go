@@ -12,7 +12,6 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/compilers"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/internal/human"
 )
 
@@ -87,7 +86,7 @@ func listCompilers(ctx context.Context, a *cli.App) error {
 			rows = append(rows, row)
 		}
 		if len(rows) > 0 {
-			_ = terminal.WriteTable(a.Out, []string{"NAME", "VERSION", "PATH", "FOUND", "SERVED"}, rows) // what is wrong with Out its flush says
+			_ = a.Terminal().WriteTable(a.Out, []string{"NAME", "VERSION", "PATH", "FOUND", "SERVED"}, rows) // what is wrong with Out its flush says
 		}
 	})
 	if errors.Is(err, cli.ErrFound) && !a.JSON {

@@ -27,8 +27,9 @@ func lsCommand(a *cli.App) *cobra.Command {
 		Short:   "List what is in the cache",
 		Long: `List the entries of the cache, those first that saved most time, by the records that
 processes leave ('kernstash why', setting records). Where no time was saved they come
-as they are found. Either way the first are shown at once, however large the cache is;
-orders other than saved and hits look at all entries first. SIZE is how long the files of
+as they are found. Either way the first are shown at once, however large the cache is, and so
+they are by size, cost, used and age, where a large cache was sorted before: the first
+command that does that reads all entries. By name all are read each time. SIZE is how long the files of
 an entry are; what they take of the limit, in blocks and directories, 'kernstash stat'
 says of all together. A terminal shows as much of a line as it has room for; --long, and
 output to anything else, all of it.
@@ -61,7 +62,7 @@ cannot hit, because it is damaged or of another version, is marked with why.` +
 		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.List(ctx, c, o) }),
 	}
 	cmd.Flags().BoolVarP(&o.Long, "long", "l", false, "show device, applications, times and place as well")
-	cmd.Flags().StringVar(&o.Sort, "sort", "", "order: "+strings.Join(entries.Orders, ", ")+"; the most, and the oldest, first")
+	cmd.Flags().StringVar(&o.Sort, "sort", "", "in this `ORDER`: "+strings.Join(entries.Orders, ", ")+"; the most, and the oldest, first")
 	cmd.Flags().BoolVar(&o.Tree, "tree", false, "show them by device and driver")
 	filterFlags(a, cmd, &o.Filter)
 	completeFlag(cmd, "sort", entries.Orders)
@@ -107,7 +108,7 @@ build them, as it takes again after an update of the driver, and the time that t
 		},
 		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.Usage(ctx, c, by, f) }),
 	}
-	cmd.Flags().StringVar(&by, "by", by, "what is added up: "+strings.Join(entries.Kinds, ", "))
+	cmd.Flags().StringVar(&by, "by", by, "add up by this `KIND`: "+strings.Join(entries.Kinds, ", "))
 	completeFlag(cmd, "by", entries.Kinds)
 	filterFlags(a, cmd, &f)
 	return cmd
@@ -248,7 +249,7 @@ versions of kernstash, which are misses, are looked for in a part of a large cac
 		}),
 	}
 	cmd.Flags().BoolVarP(&verbose, "verbose", "v", false, "print everything that was counted, too")
-	cmd.Flags().BoolVar(&reset, "reset", false, "set the counts, and the totals of days and applications, to zero afterwards")
+	cmd.Flags().BoolVar(&reset, "reset", false, "print what was until now, and set the counts, and the totals of days and applications, to zero")
 	cmd.Flags().StringVar(&html, "html", "", "write a page with the same into `FILE`")
 	return cmd
 }
@@ -339,8 +340,8 @@ none for the limit. ` + filterHelp + `
 			return a.OnCache(func(ctx context.Context, c cli.Cache) error { return entries.GC(ctx, c, o) })(cmd, nil)
 		},
 	}
-	cmd.Flags().StringVar(&maxSize, "max-size", "", "limit for this run, such as 1GiB; 0 = none")
-	cmd.Flags().StringVar(&maxAge, "max-age", "", "days without use, or a time such as 12h; 0 = keep however old")
+	cmd.Flags().StringVar(&maxSize, "max-size", "", "limit for this run: a `SIZE` such as 1GiB; 0 = none")
+	cmd.Flags().StringVar(&maxAge, "max-age", "", "`DAYS` without use, or a time such as 12h; 0 = keep however old")
 	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "only list what would be removed")
 	cmd.Flags().BoolVar(&o.Force, "force", false, "remove what is pinned, too")
 	filterFlags(a, cmd, &o.Filter)

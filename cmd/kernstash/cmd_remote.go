@@ -112,7 +112,7 @@ a pack of up to 64 MiB holds them all once more.` +
 	}
 	selectionFlags(cmd, &o.Selection)
 	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "only say what would be put")
-	cmd.Flags().StringVar(&o.Keys, "keys", "", "a file of the keys to put")
+	cmd.Flags().StringVar(&o.Keys, "keys", "", "a `FILE` of the keys to put")
 	cmd.Flags().StringVar(&o.App, "app", "", "put what the application `NAME` has used here")
 	cmd.Flags().StringVar(&o.As, "as", "", "say that the application `NAME` uses them")
 	return cmd
@@ -133,7 +133,8 @@ is not here.` +
 			exits("all are here, but for those that no remote has", "some are damaged, or not signed by a key that counts; a remote does not answer; or\n     none knows the application"),
 		Example: `  kernstash remote pull --filter device=H100
   kernstash remote pull --app hashcat
-  kernstash ls --json | jq -r .key > keys.txt && kernstash remote pull --keys keys.txt --dir /tmp/other`,
+  kernstash ls --json | jq -r .key > keys.txt
+  kernstash remote pull --keys keys.txt --dir /tmp/other`,
 		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error {
 			if o.App != "" && (len(o.Filters) > 0 || o.Keys != "" || o.DryRun) {
 				return cli.Usagef("--app says by itself what to get: it goes with neither --filter, --keys nor --dry-run")
@@ -143,7 +144,7 @@ is not here.` +
 	}
 	selectionFlags(cmd, &o.Selection)
 	cmd.Flags().BoolVarP(&o.DryRun, "dry-run", "n", false, "only say what would be put into the cache")
-	cmd.Flags().StringVar(&o.Keys, "keys", "", "a file of the keys to get")
+	cmd.Flags().StringVar(&o.Keys, "keys", "", "a `FILE` of the keys to get")
 	cmd.Flags().StringVar(&o.App, "app", "", "get what the application `NAME` is known to use")
 	return cmd
 }
@@ -185,10 +186,10 @@ Who removes what others use makes them build it again, and nothing worse.` +
 	}
 	selectionFlags(cmd, &o.Selection)
 	flags := cmd.Flags()
-	flags.StringVar(&age, "older-than", "", "days, or a time, since it was written")
-	flags.StringArrayVar(&driver, "driver", nil, "the same as --filter driver=TEXT")
-	flags.StringArrayVar(&device, "device", nil, "the same as --filter device=TEXT")
-	flags.StringArrayVar(&key, "key", nil, "the same as --filter key=TEXT: the beginning of a key")
+	flags.StringVar(&age, "older-than", "", "`DAYS`, or a time, since it was written")
+	flags.StringArrayVar(&driver, "driver", nil, "the same as --filter driver=`TEXT`")
+	flags.StringArrayVar(&device, "device", nil, "the same as --filter device=`TEXT`")
+	flags.StringArrayVar(&key, "key", nil, "the same as --filter key=`TEXT`: the beginning of a key")
 	flags.BoolVar(&o.Bad, "bad", false, "what is damaged, or not signed by a key that counts")
 	flags.BoolVar(&o.Versions, "other-versions", false, "what other versions of kernstash have put")
 	flags.BoolVar(&o.All, "all", false, "everything of the tenant")
@@ -198,7 +199,7 @@ Who removes what others use makes them build it again, and nothing worse.` +
 }
 
 func remoteFlag(cmd *cobra.Command, only *string) {
-	cmd.Flags().StringVar(only, "remote", "", "one of the remotes alone: its number, or the beginning of its address")
+	cmd.Flags().StringVar(only, "remote", "", "one `REMOTE` alone: its number, or the beginning of its address")
 }
 
 // selectionFlags adds those that say which entries are meant.
@@ -208,7 +209,7 @@ func selectionFlags(cmd *cobra.Command, o *remotes.Selection) {
 }
 
 func filterFlag(cmd *cobra.Command, filters *[]string) {
-	cmd.Flags().StringArrayVar(filters, "filter", nil, "entries of NAME=TEXT alone; NAME is "+strings.Join(bundles.Filters, ", "))
+	cmd.Flags().StringArrayVar(filters, "filter", nil, "entries of `NAME=TEXT` alone; NAME is "+strings.Join(bundles.Filters, ", "))
 	var names []string
 	for _, f := range bundles.Filters {
 		names = append(names, f+"=")

@@ -47,7 +47,7 @@ run --trace' writes the same at once.` +
 			if a.JSON {
 				return a.WriteJSON(where)
 			}
-			return where.WriteText(a.Out)
+			return where.WriteText(a.Out, a.Terminal())
 		},
 	}
 	cmd.Flags().StringVar(&trace, "trace", "", "write a trace of it into `FILE`, for Perfetto, chrome://tracing and speedscope")

@@ -140,7 +140,7 @@ Enabling again brings what was written up to date. Files that are not of
 
 // switchFlags are the flags that say what is switched on or off.
 func switchFlags(cmd *cobra.Command, apps *[]string, system *bool) {
-	cmd.Flags().StringArrayVar(apps, "app", nil, "an application, by the name of its program; more names may follow")
+	cmd.Flags().StringArrayVar(apps, "app", nil, "an application, by the `NAME` of its program; more names may follow")
 	cmd.Flags().BoolVar(system, "system", false, "the sessions of all users")
 }
 
@@ -224,7 +224,7 @@ KERNSTASH_LIBDIR, and mount a cache directory.` +
   kernstash env --json`,
 		RunE: func(*cobra.Command, []string) error { return session.PrintEnv(a, &o, name) },
 	}
-	cmd.Flags().StringVar(&name, "shell", "sh", "sh, bash, zsh, fish, systemd, docker or k8s")
+	cmd.Flags().StringVar(&name, "shell", "sh", "`SHELL`: sh, bash, zsh, fish, systemd, docker or k8s")
 	completeFlag(cmd, "shell", session.Shells())
 	o.BindSettings(cmd.Flags())
 	completeFlag(cmd, "inject", launch.Injects)

@@ -42,7 +42,7 @@ files, 256 MiB, 10 seconds. Where a bound was met it says so.` +
 			if err != nil {
 				return err
 			}
-			return a.Report(r, true, func() { r.WriteText(a.Out, time.Now()) })
+			return a.Report(r, true, func() { a.Fold(func() { r.WriteText(a.Out, time.Now()) }) })
 		},
 	}
 	cmd.Flags().BoolVar(&in.Portable, "portable", false, "say which of them hold paths, or the name of this machine")

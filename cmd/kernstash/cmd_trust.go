@@ -36,7 +36,7 @@ func trustAddCommand(a *cli.App) *cobra.Command {
 To replace a key, add the new one, sign with it, and then revoke the old one.` +
 			exits("they are in the list", "a file holds no public key, a key is revoked, or the list cannot be written"),
 		Example: `  kernstash trust add release.pub.pem
-  KERNSTASH_TRUST=/etc/kernstash/trust kernstash trust add 2026.pub.pem 2027.pub.pem`,
+  KERNSTASH_TRUST=/etc/kernstash/trust kernstash trust add 2026.pub.pem`,
 		Args: wants(1, math.MaxInt, "trust add: the keys in which file?"),
 		RunE: func(_ *cobra.Command, args []string) error { return trusts.Add(a, args) },
 	}

@@ -5,8 +5,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/internal/settings"
@@ -105,5 +107,29 @@ func TestHelpInGroups(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"completion", "help", "man", "version"}, rest); diff != "" || len(groups) != len(root.Groups()) {
 		t.Errorf("%v, %s", groups, diff)
+	}
+}
+
+// TestHelpFits: the help of each command fits the width, with its examples as they are.
+func TestHelpFits(t *testing.T) {
+	t.Parallel()
+	root := rootCommand(&cli.App{})
+	all := append([]*cobra.Command{root}, root.Commands()...)
+	for _, cmd := range root.Commands() {
+		all = append(all, cmd.Commands()...)
+	}
+	for _, cmd := range all {
+		if cmd.Hidden {
+			continue
+		}
+		text := helpText(cmd, 80)
+		for line := range strings.Lines(text) {
+			if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 80 {
+				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), n, line)
+			}
+		}
+		if !strings.Contains(text, cmd.Example) || strings.Contains(text, "stringArray") {
+			t.Errorf("%s:\n%s", cmd.CommandPath(), text)
+		}
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/human"
@@ -55,12 +54,7 @@ type Decision struct {
 const AtOnce = "another thread was building it"
 
 // Label names the program for people: by its kernels, else by the size of its device image.
-func (d *Decision) Label() string {
-	if len(d.Kernels) == 0 {
-		return human.Plural(d.Size, "byte")
-	}
-	return strings.Join(d.Kernels, ", ")
-}
+func (d *Decision) Label() string { return human.Label(d.Kernels, d.Size) }
 
 func (e *Engine) count(c stats.Counter) { e.stats.Add(c, 1) }
 

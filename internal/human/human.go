@@ -90,13 +90,14 @@ func Plural[N int | int64](n N, noun string) string {
 	return fmt.Sprintf("%d %ss", n, noun)
 }
 
-// Names writes a list of names: the first three, and how many more there are.
-func Names(all []string) string {
+// Names writes a list of names: the first three, and how many more there are, with those that are not in the list.
+func Names(all []string, more int) string {
 	const most = 3
-	if len(all) <= most {
-		return strings.Join(all, ", ")
+	shown := all[:min(len(all), most)]
+	if more += len(all) - len(shown); more == 0 {
+		return strings.Join(shown, ", ")
 	}
-	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+	return fmt.Sprintf("%s and %d more", strings.Join(shown, ", "), more)
 }
 
 // Printable makes text that others wrote safe for a terminal: no control
@@ -160,6 +161,68 @@ func WrapLines(text string, indent, width int) string {
 		parts := Wrap(line, width-max(indent, len(lead)))
 		b.WriteString(lead + strings.Join(parts, "\n"+strings.Repeat(" ", indent)) + "\n")
 	}
+	return b.String()
+}
+
+// WrapColumns wraps the lines of a text that are too wide, and have no colors. What does not fit goes below the last
+// column, which begins behind two blanks; where there is none in the left half, below the beginning of the line, and
+// two blanks. Width 0 is any.
+func WrapColumns(text string, width int) string {
+	var b strings.Builder
+	for line := range strings.Lines(text) {
+		full := strings.TrimRight(line, " \n")
+		if width == 0 || utf8.RuneCountInString(full) <= width || strings.ContainsRune(full, '\x1b') {
+			b.WriteString(line)
+			continue
+		}
+		at := len(full) - len(strings.TrimLeft(full, " "))
+		below := at + 2
+		if i := strings.LastIndex(full, "  "); i >= at {
+			at = i + 2
+			if column := utf8.RuneCountInString(full[:at]); column <= width/2 {
+				below = column
+			}
+		}
+		last, rest := full[:at], strings.Fields(full[at:])
+		for i, word := range rest {
+			text := last + word
+			if i > 0 {
+				text = last + " " + word
+			}
+			if utf8.RuneCountInString(text) > width && utf8.RuneCountInString(last) > below {
+				b.WriteString(strings.TrimRight(last, " ") + "\n")
+				text = strings.Repeat(" ", below) + word
+			}
+			last = text
+		}
+		b.WriteString(last + "\n")
+	}
+	return b.String()
+}
+
+// Fill joins the lines of each paragraph of a text that are not indented, and breaks them anew at spaces. Lines that are
+// indented stay apart, and are wrapped as WrapColumns does. Width 0 is any.
+func Fill(text string, width int) string {
+	if width == 0 {
+		return text
+	}
+	var b strings.Builder
+	var paragraph []string
+	flush := func() {
+		if len(paragraph) > 0 {
+			b.WriteString(strings.Join(Wrap(strings.Join(paragraph, " "), width), "\n") + "\n")
+		}
+		paragraph = nil
+	}
+	for line := range strings.Lines(text) {
+		if strings.TrimSpace(line) != "" && !strings.HasPrefix(line, " ") {
+			paragraph = append(paragraph, line)
+			continue
+		}
+		flush()
+		b.WriteString(WrapColumns(line, width))
+	}
+	flush()
 	return b.String()
 }
 

@@ -77,14 +77,17 @@ func TestNames(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
 		all  []string
+		more int
 		want string
 	}{
-		{nil, ""},
-		{[]string{"a"}, "a"},
-		{[]string{"a", "b", "c"}, "a, b, c"},
-		{[]string{"a", "b", "c", "d", "e"}, "a, b, c and 2 more"},
+		{nil, 0, ""},
+		{[]string{"a"}, 0, "a"},
+		{[]string{"a", "b", "c"}, 0, "a, b, c"},
+		{[]string{"a", "b", "c", "d", "e"}, 0, "a, b, c and 2 more"},
+		{[]string{"a", "b", "c", "d", "e"}, 4, "a, b, c and 6 more"},
+		{[]string{"a"}, 1, "a and 1 more"},
 	} {
-		if got := Names(tt.all); got != tt.want {
+		if got := Names(tt.all, tt.more); got != tt.want {
 			t.Errorf("%q: %q, want %q", tt.all, got, tt.want)
 		}
 	}

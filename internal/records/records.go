@@ -17,6 +17,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/key"
 )
 
@@ -160,7 +161,7 @@ func (l *Line) Append(b []byte) []byte {
 		w := written{
 			Kind: l.Kind, At: l.At.Unix(), App: cut(l.App, min(n, maxName)), Entry: l.Entry, Hits: l.Hits,
 			Saved: l.Saved.Microseconds(), Cost: l.Cost.Microseconds(),
-			Label: cut(l.Label, n), Device: cut(l.Device, n), API: cut(l.API, maxName), Reason: cut(l.Reason, n), Nearest: cut(l.Nearest, n),
+			Label: clean(human.CutLabel(l.Label, n)), Device: cut(l.Device, n), API: cut(l.API, maxName), Reason: cut(l.Reason, n), Nearest: cut(l.Nearest, n),
 		}
 		if !l.Since.IsZero() {
 			w.Since = l.Since.Unix()
@@ -192,6 +193,11 @@ func cut(s string, n int) string {
 		}
 		s = s[:n] + dots
 	}
+	return clean(s)
+}
+
+// clean returns s with what cannot be printed replaced.
+func clean(s string) string {
 	return strings.Map(func(r rune) rune {
 		if r == utf8.RuneError || !unicode.IsPrint(r) {
 			return '?'
@@ -231,7 +237,7 @@ func parse(b []byte) (Line, bool) {
 	l := Line{
 		Kind: w.Kind, At: time.Unix(w.At, 0), App: cut(w.App, maxName), Entry: w.Entry, Hits: w.Hits,
 		Saved: time.Duration(w.Saved) * time.Microsecond, Since: time.Unix(w.At, 0), Cost: time.Duration(w.Cost) * time.Microsecond,
-		Label: cut(w.Label, maxText), Device: cut(w.Device, maxText), API: cut(w.API, maxName), Reason: cut(w.Reason, maxText), Nearest: cut(w.Nearest, maxText),
+		Label: clean(human.CutLabel(w.Label, maxText)), Device: cut(w.Device, maxText), API: cut(w.API, maxName), Reason: cut(w.Reason, maxText), Nearest: cut(w.Nearest, maxText),
 	}
 	if w.Since > 0 && w.Since < w.At {
 		l.Since = time.Unix(w.Since, 0)

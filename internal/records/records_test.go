@@ -49,6 +49,21 @@ func TestLines(t *testing.T) {
 	}
 }
 
+// TestLabelOfManyKernels: a label that is cut says how many kernels it leaves out.
+func TestLabelOfManyKernels(t *testing.T) {
+	t.Parallel()
+	names := make([]string, 100)
+	for i := range names {
+		names[i] = fmt.Sprintf("kernel%03d", i)
+	}
+	l := Line{Kind: Miss, At: at, Since: at, App: "x", Entry: EntryOf(aKey(1)), Reason: "miss.absent", Label: strings.Join(names, ", ")}
+	// 45 names and the blanks between them have 45*9 + 44*2 = 493 bytes, what follows 13.
+	want := strings.Join(names[:45], ", ") + ", … 55 more"
+	if got := parsed(l.Append([]byte("\n"))); len(got) != 1 || got[0].Label != want {
+		t.Errorf("%+v, want the label %q", got, want)
+	}
+}
+
 // TestDamagedLines: each line that is whole counts, and nothing else does, wherever a file was torn.
 func TestDamagedLines(t *testing.T) {
 	t.Parallel()

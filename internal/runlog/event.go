@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 	"unicode/utf8"
+
+	"github.com/kernstash/kernstash/internal/human"
 )
 
 // Kind is what a line tells of.
@@ -98,7 +100,7 @@ func encode(e Event) []byte {
 		for _, text := range []*string{&short.FrontEnd, &short.Exe, &short.Key, &short.Reason, &short.Nearest, &short.Layer} {
 			*text = cut(*text, n)
 		}
-		short.Label = cut(e.Label, maxLabel*n)
+		short.Label = human.CutLabel(e.Label, maxLabel*n)
 		l.Event = &short
 		if b, err := json.Marshal(l); err != nil || len(b) < MaxLine {
 			return append(b, '\n') // there is no error

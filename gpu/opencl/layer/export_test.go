@@ -77,6 +77,13 @@ func (t *Ticket) Next(outcomes []Outcome) (Reply, bool) {
 	return replied(step), ok
 }
 
+// AsNVIDIA has the driver be one whose binaries are assembled again at each load.
+func (t *Ticket) AsNVIDIA() {
+	for _, u := range t.units {
+		u.kind = opencl.Intermediate
+	}
+}
+
 // Answer asks for the binary of a program for a device.
 func (l *Layer) Answer(program uint64, device int) []byte {
 	_, step, _ := l.Begin(&front.Request{What: answerOf, Message: front.Message{

@@ -5,6 +5,7 @@ package hosts_test
 import (
 	"encoding/json"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -38,11 +39,14 @@ func TestRecords(t *testing.T) {
 				}
 				return
 			}
-			var misses []struct{ App, Key, Was, Kernels string }
+			var misses []struct {
+				App, Key, Was string
+				Kernels       []string
+			}
 			if err := json.Unmarshal(ask("why"), &misses); err != nil {
 				t.Fatal(err)
 			}
-			if len(misses) != 1 || misses[0].App != "observe" || misses[0].Was != "never seen" || misses[0].Kernels != "scale, second, third" {
+			if len(misses) != 1 || misses[0].App != "observe" || misses[0].Was != "never seen" || !slices.Equal(misses[0].Kernels, []string{"scale", "second", "third"}) {
 				t.Fatalf("misses: %+v", misses)
 			}
 			// PoCL makes code at launches, and is asked for no binary: the kernels' names are known nevertheless.

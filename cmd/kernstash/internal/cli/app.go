@@ -45,9 +45,9 @@ type Global struct {
 // Bind adds the flags.
 func (g *Global) Bind(flags *pflag.FlagSet) {
 	flags.BoolVar(&g.JSON, "json", false, "write JSON, for machines")
-	flags.StringVar(&g.Dir, "dir", "", "root of the cache (setting dir)")
-	flags.StringVar(&g.Config, "config", "", "settings file to read instead of the user's")
-	flags.StringArrayVar(&g.Set, "set", nil, "a setting for this run, as NAME=VALUE (see 'kernstash config')")
+	flags.StringVar(&g.Dir, "dir", "", "root of the cache: `DIR` (setting dir)")
+	flags.StringVar(&g.Config, "config", "", "settings `FILE` to read instead of the user's")
+	flags.StringArrayVar(&g.Set, "set", nil, "a setting for this run, as `NAME=VALUE` (see 'kernstash config')")
 }
 
 // The exit statuses.
@@ -147,6 +147,22 @@ func (a *App) Terminal() terminal.Terminal { return terminal.Of(a.Stream) }
 
 // Printf writes to standard output.
 func (a *App) Printf(format string, args ...any) { fmt.Fprintf(a.Out, format, args...) }
+
+// Fold has the lines that write writes wrapped at the width of a terminal; elsewhere they stay as they are.
+func (a *App) Fold(write func()) {
+	width := a.Terminal().Lines
+	if width == 0 {
+		write()
+		return
+	}
+	out, folded := a.Out, new(strings.Builder)
+	a.Out = folded
+	defer func() {
+		a.Out = out
+		a.Printf("%s", human.WrapColumns(folded.String(), width))
+	}()
+	write()
+}
 
 // Flush lets people see what has been written so far.
 func (a *App) Flush() error {

@@ -39,6 +39,16 @@ func Get(a *cli.App, names []string) error {
 	})
 }
 
+// Has reports whether there is a setting of a name.
+func Has(name string) bool {
+	s, _ := settings.Load(settings.Inputs{Environ: home(), Lenient: true})
+	if s == nil {
+		return false
+	}
+	_, err := find(s, name)
+	return err == nil
+}
+
 // find returns the setting of a name, be it that of its variable.
 func find(s *settings.Settings, name string) (settings.Item, error) {
 	all := s.All()

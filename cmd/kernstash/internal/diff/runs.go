@@ -37,12 +37,14 @@ type runReport struct {
 type program struct {
 	KeyA    string         `json:"key_a,omitempty"`
 	KeyB    string         `json:"key_b,omitempty"`
-	Kernels string         `json:"kernels,omitempty"`
 	A       runlog.Outcome `json:"a,omitempty"` // "": it was not asked for
 	B       runlog.Outcome `json:"b,omitempty"`
 	SpentMS float64        `json:"spent_ms"` // by the run that did not load it, or alone asked for it
 	Reason  string         `json:"reason,omitempty"`
 	Nearest string         `json:"nearest,omitempty"`
+	entries.LabelReport
+
+	label string
 }
 
 // Runs compares the reports of two runs.
@@ -74,7 +76,7 @@ func Runs(a *cli.App, files [2]string) error {
 		}
 	}
 	slices.SortFunc(r.Programs, func(a, b program) int {
-		return cmp.Or(cmp.Compare(b.SpentMS, a.SpentMS), cmp.Compare(a.Kernels, b.Kernels), cmp.Compare(a.KeyA+a.KeyB, b.KeyA+b.KeyB))
+		return cmp.Or(cmp.Compare(b.SpentMS, a.SpentMS), cmp.Compare(a.label, b.label), cmp.Compare(a.KeyA+a.KeyB, b.KeyA+b.KeyB))
 	})
 	return a.Report(r, true, func() { r.write(a) })
 }
@@ -136,7 +138,7 @@ func programOf(a, b *runlog.Program) (p program) {
 	if a == nil || b != nil && loaded(a) {
 		why = b
 	}
-	p = program{Kernels: why.Label, SpentMS: human.Millis(why.Spent), Reason: why.Reason, Nearest: why.Nearest}
+	p = program{label: why.Label, LabelReport: entries.ReportLabel(why.Label), SpentMS: human.Millis(why.Spent), Reason: why.Reason, Nearest: why.Nearest}
 	if a != nil {
 		p.KeyA, p.A = a.Key, a.Outcome
 	}
@@ -165,7 +167,7 @@ func (r *runsReport) write(a *cli.App) {
 	for _, p := range r.Programs {
 		key := cmp.Or(p.KeyB, p.KeyA, "–")
 		head := fmt.Sprintf(row, human.Printable(key[:min(len(key), 12)], false), cmp.Or(p.A, "–"), cmp.Or(p.B, "–"), took(p.SpentMS))
-		a.Printf("%s", human.WrapBehind(head, entries.Label(p.Kernels), indent, width))
+		a.Printf("%s", human.WrapBehind(head, entries.Label(p.label), indent, width))
 		if why := p.why(); why != "" {
 			a.Printf("%s", human.WrapBehind(strings.Repeat(" ", 14), human.Printable(why, false), 14, width))
 		}

@@ -9,7 +9,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
+	"runtime"
+	"strings"
 	"time"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
@@ -189,37 +192,67 @@ func (r *Report) checkLayers(ctx context.Context, s *settings.Settings) {
 			r.Add(subject, tool.Fail, "correct the setting layers", "%v", err)
 			continue
 		}
-		entries, bad, first, err := countEntries(ctx, dir)
+		l, err := lookAtLayer(ctx, dir)
 		switch {
 		case err != nil:
 			r.Add(subject, tool.Fail, "correct that, or take it out of the setting layers", "%v", err)
-		case bad > 0:
+		case l.bad > 0:
 			r.Add(subject, tool.Warn, "files of a layer belong to you or to root, and nobody else may write them; 'kernstash bundle import --to' makes a layer anew",
-				"%s, %d of them cannot hit; %s", human.Plural(entries, "entry"), bad, first)
+				"%s, %d of them cannot hit; %s", human.Plural(l.entries, "entry"), l.bad, l.first)
+		case l.open > 0:
+			r.Add(subject, tool.Warn, "who may write a directory can take entries away; run: chmod -R go-w "+filepath.Clean(dir),
+				"%s; others may write %s below it, the first is %s", human.Plural(l.entries, "entry"), human.Plural(l.open, "directory"), l.firstOpen)
 		default:
-			r.Add(subject, tool.OK, "", "%s", human.Plural(entries, "entry"))
+			r.Add(subject, tool.OK, "", "%s", human.Plural(l.entries, "entry"))
 		}
 	}
 }
 
-// countEntries counts the entries of a read-only root, and those that cannot hit, the first of which it describes.
-func countEntries(ctx context.Context, dir string) (entries, bad int, first string, err error) {
+// layer is what a read-only root holds.
+type layer struct {
+	entries   int
+	bad       int    // entries that cannot hit
+	first     string // of these, described
+	open      int    // directories that others may write
+	firstOpen string
+}
+
+func lookAtLayer(ctx context.Context, dir string) (l layer, err error) {
 	d := disk.New(disk.Options{Dir: dir, ReadOnly: true})
 	defer d.Close()
+	var before []string // the directories of the last entry
 	for info, err := range d.List(ctx) {
 		if err != nil {
-			return entries, bad, first, err
+			return l, err
 		}
-		entries++
+		l.entries++
+		dirs := strings.Split(path.Dir(info.Location), "/")
+		for n := range dirs { // entries of a directory come together
+			if at := path.Join(dirs[:n+1]...); n >= len(before) || path.Join(before[:n+1]...) != at {
+				l.lookAtDirectory(dir, at)
+			}
+		}
+		before = dirs
 		if info.Bad == nil {
 			continue
 		}
-		if bad++; bad == 1 {
-			first = fmt.Sprintf("%s: %v", info.Location, info.Bad)
+		if l.bad++; l.bad == 1 {
+			l.first = fmt.Sprintf("%s: %v", info.Location, info.Bad)
 			if file, err := os.Lstat(filepath.Join(dir, info.Location)); err == nil {
-				first += fmt.Sprintf(" (mode %04o, owner %s)", file.Mode().Perm(), ownerOf(file))
+				l.first += fmt.Sprintf(" (mode %04o, owner %s)", file.Mode().Perm(), ownerOf(file))
 			}
 		}
 	}
-	return entries, bad, first, nil
+	return l, nil
+}
+
+// lookAtDirectory notes a directory that others may write. Modes say nothing of that on Windows.
+func (l *layer) lookAtDirectory(root, at string) {
+	info, err := os.Lstat(filepath.Join(root, filepath.FromSlash(at)))
+	if err != nil || info.Mode().Perm()&0o022 == 0 || runtime.GOOS == "windows" {
+		return
+	}
+	if l.open++; l.open == 1 {
+		l.firstOpen = fmt.Sprintf("%s (mode %04o, owner %s)", at, info.Mode().Perm(), ownerOf(info))
+	}
 }

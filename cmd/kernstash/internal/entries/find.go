@@ -61,5 +61,9 @@ func Find(ctx context.Context, d *disk.Store, prefix string) (store.Info, error)
 	for _, info := range found[:min(len(found), cap(names))] {
 		names = append(names, info.Key.Short())
 	}
-	return store.Info{}, cli.Usagef("key %s: %d entries begin like this: %s", prefix, len(found), strings.Join(names, ", "))
+	text := strings.Join(names, ", ")
+	if more := len(found) - len(names); more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return store.Info{}, cli.Usagef("key %s: %d entries begin like this: %s; give more of the key", prefix, len(found), text)
 }

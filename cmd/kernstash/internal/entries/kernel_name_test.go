@@ -10,6 +10,7 @@ func TestLabel(t *testing.T) {
 	t.Parallel()
 	for label, want := range map[string]string{
 		"": "–", "12 bytes": "12 bytes", "a, b": "a, b", "a, b, c, d": "a, b, c and 1 more", "a, b, c, d, e…": "a, b, c and at least 2 more",
+		"a, b, c, d, … 26 more": "a, b, c and 27 more", "a, … 2 more": "a and 2 more", "1 byte": "1 byte",
 		"abc…": "abc…", "_Z5scaleIfEvPT_S0_, b": "scale<float>, b", "a\x1b[2J": "a�[2J",
 	} {
 		if got := Label(label); got != want {

@@ -115,17 +115,14 @@ func CheckOrder(sort string) error {
 }
 
 // Name is what people know a program by: its kernels.
-func Name(info store.Info) string { return kernelNames(info.Kernels) }
+func Name(info store.Info) string { return kernelNames(info.Kernels, 0) }
 
-func kernelNames(kernels []string) string {
+// kernelNames names the first kernels, and says how many others there are: more than those that are given.
+func kernelNames(kernels []string, more int) string {
 	if len(kernels) == 0 {
 		return "–"
 	}
-	names := make([]string, len(kernels))
-	for i, name := range kernels {
-		names[i] = KernelName(name)
-	}
-	return human.Printable(human.Names(names), false)
+	return human.Printable(human.Names(KernelNames(kernels), more), false)
 }
 
 // List lists the entries.
@@ -256,8 +253,11 @@ func (w *entryWriter) row(info store.Info, failed error) ([]byte, error) {
 	}
 	if w.cut {
 		w.buf.WriteString(w.fit(head+Name(info)) + "\n")
+	} else if name := Name(info); w.width == 0 || utf8.RuneCountInString(head+name) <= w.width {
+		w.buf.WriteString(head + name + "\n")
 	} else {
-		line(head, Name(info), utf8.RuneCountInString(head))
+		w.buf.WriteString(strings.TrimRight(head, " ") + "\n")
+		line(blank+"kernels  ", name, indent+9)
 	}
 	if info.Bad != nil {
 		line(blank, "cannot hit: "+human.Printable(info.Bad.Error(), false), indent)
@@ -392,14 +392,37 @@ func (w *entryWriter) end(ctx context.Context) error {
 
 // Label names a program as Name does, by what a record or an event calls it: its kernels, or the size of its device image.
 func Label(label string) string {
-	if label == "" {
-		return "–"
+	kernels, more, size := human.ReadLabel(label)
+	if size > 0 {
+		return human.Plural(size, "byte")
 	}
-	name := kernelNames(strings.Split(label, ", "))
-	if strings.HasSuffix(label, "…") && !strings.HasSuffix(name, "…") { // the label itself was cut
+	name := kernelNames(kernels, more)
+	if strings.HasSuffix(label, "…") && !strings.HasSuffix(name, "…") { // an earlier version has cut it
 		return strings.Replace(name, " and ", " and at least ", 1)
 	}
 	return name
+}
+
+// LabelReport is what a label says of a program, as --json writes it.
+type LabelReport struct {
+	Kernels     []string `json:"kernels"`
+	KernelsMore int      `json:"kernels_more,omitempty"` // that are not in the list
+	ImageSize   int64    `json:"image_size,omitempty"`   // of the device image, where no kernel is known
+}
+
+// ReportLabel returns what --json writes of a label.
+func ReportLabel(label string) LabelReport {
+	kernels, more, size := human.ReadLabel(label)
+	return LabelReport{append([]string{}, kernels...), more, size} // of none, too: null is no list in JSON
+}
+
+// KernelNames returns names of kernels as KernelName does.
+func KernelNames(kernels []string) []string {
+	names := make([]string, len(kernels))
+	for i, name := range kernels {
+		names[i] = KernelName(name)
+	}
+	return names
 }
 
 // KernelName returns the name of a kernel as its source has it, "scale<float>", without

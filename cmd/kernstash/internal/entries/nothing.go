@@ -50,7 +50,7 @@ func (w *entryWriter) nothingOf(ctx context.Context, app string) string {
 	case known:
 		return fmt.Sprintf("nothing that %s used is in the cache; 'kernstash why --app %[1]s' says what it compiled, and why", name)
 	case len(others) > 0:
-		return fmt.Sprintf("%s is not known to have used anything; known are %s", name, human.Printable(human.Names(others), false))
+		return fmt.Sprintf("%s is not known to have used anything; known are %s", name, human.Printable(human.Names(others, 0), false))
 	}
 	return name + " is not known to have used anything, nor is any other application"
 }

@@ -114,7 +114,7 @@ func listPins(ctx context.Context, c cli.Cache) error {
 			if !r.There {
 				size = "not there"
 			}
-			c.Printf("%-12s  %9s  %s\n", human.Printable(r.Key[:min(12, len(r.Key))], false), size, kernelNames(r.Kernels))
+			c.Printf("%-12s  %9s  %s\n", human.Printable(r.Key[:min(12, len(r.Key))], false), size, kernelNames(r.Kernels, 0))
 		}
 		c.Printf("%s pinned, %s", human.Plural(len(all), "entry"), human.Size(total))
 		if limit := c.Settings.MaxSize; limit > 0 {

@@ -71,6 +71,15 @@ func (r *remover) goes(ctx context.Context, info store.Info) bool {
 	return true
 }
 
+// unknownApp reports whether one application is asked for that the records do not know.
+func (r *remover) unknownApp() bool {
+	if r.o.App == "" || hasWildcards(r.o.App) || r.book == nil {
+		return false
+	}
+	names, err := r.book.Applications()
+	return err == nil && !slices.Contains(names, r.o.App)
+}
+
 func (r *remover) signed(ctx context.Context, info store.Info) bool {
 	head, err := r.Disk.Seal(ctx, info.Key)
 	if err != nil || head == nil {
@@ -98,6 +107,13 @@ func (r *remover) list(info store.Info) {
 func (r *remover) sweep(
 	verb string, do func(progress func(int64)) (disk.Report, error), trim func() ([]frameworks.Cache, error),
 ) error {
+	removed := func(c cli.Cache, s sweepReport) string {
+		text := removed(c, s)
+		if s.Removed == 0 && s.Pinned == 0 && r.unknownApp() {
+			text += ": " + human.Printable(r.o.App, false) + " is not known to have used anything"
+		}
+		return text
+	}
 	_, err := sweep(r.Cache, verb, removed, func(progress func(int64)) (out sweepReport, err error) {
 		if r.o.DryRun {
 			progress = nil // entries are listed meanwhile
@@ -185,7 +201,7 @@ func Clear(ctx context.Context, c cli.Cache, o RemoveOptions) error {
 			would, err := c.Disk.WouldClear(ctx, goes, nil)
 			if err != nil || would.Removed == 0 {
 				out := sweepReport{Report: would, Pinned: r.pinned, filtered: true}
-				return cmp.Or(err, c.Report(out, true, func() { c.Printf("%s\n", removed(c, out)) }))
+				return cmp.Or(err, c.Report(out, true, func() { c.Fold(func() { c.Printf("%s\n", removed(c, out)) }) }))
 			}
 			question = removed(c, sweepReport{Report: would, Pinned: r.pinned, Shared: r.shared, filtered: true}) + ": remove them?"
 			r.shared, r.pinned = 0, 0

@@ -50,16 +50,18 @@ func sweep(
 		return r, err
 	}
 	return r, c.Report(r, true, func() {
-		for _, p := range r.Problems {
-			state := "damaged"
-			if p.Repaired {
-				state = "removed"
+		c.Fold(func() {
+			for _, p := range r.Problems {
+				state := "damaged"
+				if p.Repaired {
+					state = "removed"
+				}
+				c.Printf("%s  %s: %s\n", state, human.Printable(p.Location, false), human.Printable(p.Err.Error(), false))
 			}
-			c.Printf("%s  %s: %s\n", state, human.Printable(p.Location, false), human.Printable(p.Err.Error(), false))
-		}
-		c.Printf("%s\n", line(c, r))
-		writeLeftovers(c.App, r.Report)
-		writeRemoved(c.App, r.Frameworks, r.DryRun)
+			c.Printf("%s\n", line(c, r))
+			writeLeftovers(c.App, r.Report)
+			writeRemoved(c.App, r.Frameworks, r.DryRun)
+		})
 	})
 }
 

@@ -98,7 +98,7 @@ func (w *entryWriter) tree(ctx context.Context) error {
 			for _, v := range d.Drivers {
 				w.branch("  ", v)
 				for _, r := range v.First {
-					w.line(fmt.Sprintf("    %-12s  %9s  %9s  %s", r.Key[:min(12, len(r.Key))], human.Size(r.Size), timeMS(r.SavedMS), kernelNames(r.Kernels)))
+					w.line(fmt.Sprintf("    %-12s  %9s  %9s  %s", r.Key[:min(12, len(r.Key))], human.Size(r.Size), timeMS(r.SavedMS), kernelNames(r.Kernels, 0)))
 				}
 				if more := v.Entries - int64(len(v.First)); more > 0 {
 					w.line(fmt.Sprintf("    and %d more", more))

@@ -121,7 +121,7 @@ func Rebuilds(ctx context.Context, c cli.Cache, app string, counts *stats.Counte
 	if app != "" {
 		keys, err := ledger.Keys(ctx, c, app)
 		if err == nil && len(keys) == 0 {
-			err = fmt.Errorf("%s is not known to have used anything", app)
+			err = fmt.Errorf("%s is not known to have used anything; 'kernstash du' names the applications that are", app)
 		}
 		if err != nil {
 			return nil, err
@@ -232,14 +232,17 @@ func describeWorker(st worker.Status) string {
 	return does + ", " + human.Plural(st.Waiting, "job")
 }
 
-func describe(c cli.Cache, st worker.Status) {
+// describe says for people how a worker is.
+func describe(c cli.Cache, st worker.Status) { c.Fold(func() { writeStatus(c, st) }) }
+
+func writeStatus(c cli.Cache, st worker.Status) {
 	switch {
 	case st.Running && st.Started.IsZero(): // it says so a moment after it has begun
 		c.Printf("a worker runs\n")
 	case st.Running && st.Building != "":
 		building := st.Building
 		if kernels := Kernels(context.Background(), c.Disk, building); len(kernels) > 0 {
-			building = human.Printable(human.Names(kernels), false) + ", job " + building
+			building = human.Printable(human.Names(kernels, 0), false) + ", job " + building
 		}
 		c.Printf("a worker runs, since %s, and builds %s\n", st.Started.Local().Format(time.DateTime), building)
 	case st.Running:

@@ -44,8 +44,8 @@ func (o *Options) BindSettings(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.ReadOnly, "read-only", false, "read the cache, never write it (mode read-only)")
 	fs.BoolVar(&o.Refresh, "refresh", false, "compile everything, and replace what is stored (mode refresh)")
 	fs.BoolVar(&o.Observe, "observe", false, "compile everything, and compare it with what is stored (mode observe)")
-	fs.StringVar(&o.MaxSize, "max-size", "", "limit of the cache on disk (setting max-size)")
-	fs.StringVar(&o.Inject, "inject", InjectAuto, "how the layer gets into programs: auto, layer ("+runtimes.Layers().Variable+") or preload (LD_PRELOAD)")
+	fs.StringVar(&o.MaxSize, "max-size", "", "limit of the cache on disk: a `SIZE` (setting max-size)")
+	fs.StringVar(&o.Inject, "inject", InjectAuto, "the `WAY` that the layer gets into programs: auto, layer ("+runtimes.Layers().Variable+") or preload (LD_PRELOAD)")
 	fs.BoolVar(&o.NoPreload, "no-preload", false, "preload nothing for runtimes that have no layers")
 	fs.BoolVar(&o.NoCompilers, "no-compilers", false, "leave compilers that are programs alone (setting compilers)")
 	fs.BoolVar(&o.Launchers, "launchers", false, "have new build trees of CMake, and FlashInfer, start nvcc through 'kernstash compile'")
@@ -58,8 +58,8 @@ const OfCommand = "."
 // BindRun adds the flags of `kernstash run` alone.
 func (o *Options) BindRun(fs *pflag.FlagSet) {
 	fs.BoolVar(&o.Triton, "triton", false, "have Triton use the cache, in Python that may import our package")
-	fs.StringVar(&o.Bundle, "bundle", "", "restore this bundle, as 'kernstash bundle restore' does, and use it")
-	fs.StringArrayVar(&o.Trust, "trust", nil, "file with public keys, one of which must have signed the bundle")
+	fs.StringVar(&o.Bundle, "bundle", "", "restore this bundle, `FILE`, as 'kernstash bundle restore' does, and use it")
+	fs.StringArrayVar(&o.Trust, "trust", nil, "`FILE` with public keys, one of which must have signed the bundle")
 	fs.StringVar(&o.Prefetch, "prefetch", "", "fetch meanwhile what the application `NAME` uses, by agent or remote; without NAME that of the command")
 	fs.Lookup("prefetch").NoOptDefVal = OfCommand
 	fs.BoolVarP(&o.Quiet, "quiet", "q", false, "say nothing in the end")

@@ -166,6 +166,7 @@ type Outcome struct {
 	Layer    string `json:"layer,omitempty"`   // the file
 	Preload  string `json:"preload,omitempty"` // likewise, of what stands before other compilers
 	Disabled bool   `json:"disabled"`
+	offBy    string // who disabled it, in words
 	Note     string `json:"note,omitempty"`    // why nothing was asked for
 	Warning  string `json:"warning,omitempty"` // why what was compiled may not be kept
 
@@ -194,7 +195,7 @@ const unsure = "library of another release, or off"
 func (o *Outcome) why(t Target) string {
 	switch {
 	case o.Disabled:
-		return "the cache was switched off"
+		return "the cache was switched off" + o.offBy
 	case o.Outcomes.Asked > 0 && slices.Contains(o.Passes, runlog.Count{What: runlog.ReasonBinary, N: o.Outcomes.Asked}):
 		return fmt.Sprintf("the application's own cache answered: it made %s of binaries that it had kept",
 			human.Plural(o.Outcomes.Asked, "program"))

@@ -62,7 +62,16 @@ func (o *Options) prepare(command []string) (*runner, error) {
 	env = env.with(variables)
 	// It does not fail: what cannot be used is among the warnings.
 	r.settings, _ = settings.Load(settings.Inputs{Environ: env, Lenient: true})
-	r.settings.SwitchOff(func() string { return records.Name(r.path, command) })
+	app, off := "", r.settings.Disable
+	r.settings.SwitchOff(func() string {
+		app = records.Name(r.path, command)
+		return app
+	})
+	if by := r.settings.Origin("disable"); r.settings.Disable && !off {
+		r.outcome.offBy = fmt.Sprintf(": apps-off (%v) names %s", by, app)
+	} else if off {
+		r.outcome.offBy = fmt.Sprintf(" (%v)", by)
+	}
 	for _, w := range r.settings.Unsaid() {
 		r.warn(w)
 	}

@@ -57,6 +57,9 @@ type Sums struct {
 // SavedTime returns the time that hits saved.
 func (s Sums) SavedTime() time.Duration { return time.Duration(s.Saved) * time.Microsecond }
 
+// SpentTime returns the time that misses took to compile.
+func (s Sums) SpentTime() time.Duration { return time.Duration(s.Spent) * time.Microsecond }
+
 // Add adds o.
 func (s *Sums) Add(o Sums) {
 	s.Hits += o.Hits

@@ -123,7 +123,7 @@ func Compare(ctx context.Context, c cli.Cache, n int, o worker.Options) error {
 		report.Entries = append(report.Entries, one)
 	}
 	report.TookMS = human.Millis(time.Since(begun))
-	return c.Report(report, report.Different == 0, func() { report.write(c) })
+	return c.Report(report, report.Different == 0, func() { c.Fold(func() { report.write(c) }) })
 }
 
 func (r *CompareReport) count(v Verdict) *int {

@@ -99,7 +99,7 @@ func (c *Chain) list(ctx context.Context, a *cli.App, t Tier, wanted func(remote
 	}
 	slices.SortFunc(rows, func(x, y []string) int { return strings.Compare(x[0], y[0]) })
 	if len(rows) > 0 {
-		if err := terminal.WriteTable(a.Out, []string{"KEY", "KERNELS", "DEVICE", ">SIZE", ">AGE", "SIGNER"}, rows); err != nil {
+		if err := a.Terminal().WriteTable(a.Out, []string{"KEY", "KERNELS", "DEVICE", ">SIZE", ">AGE", "SIGNER"}, rows); err != nil {
 			return err
 		}
 	}

@@ -268,7 +268,8 @@ func Stat(ctx context.Context, c cli.Cache, verbose, reset bool) error {
 	report := struct {
 		entries.StatReport
 		*Board
-	}{Board: b}
+		Reset bool `json:"reset,omitempty"` // these counts and totals are zero from now on
+	}{Board: b, Reset: reset}
 	var full *entries.Statistics
 	if verbose || c.JSON {
 		if full, err = entries.LookStatistics(ctx, c, b.Status, b.Counts); err != nil {
@@ -277,6 +278,9 @@ func Stat(ctx context.Context, c cli.Cache, verbose, reset bool) error {
 		report.StatReport = full.Report()
 	}
 	err = c.Report(report, true, func() {
+		if reset {
+			c.Printf("until now:\n")
+		}
 		for _, text := range b.Lines(now) {
 			c.Printf("%s", human.WrapLines(text+"\n", 10, c.Terminal().Lines))
 		}
@@ -294,5 +298,11 @@ func Stat(ctx context.Context, c cli.Cache, verbose, reset bool) error {
 	if err := c.Disk.ResetStats(); err != nil {
 		return err
 	}
-	return ledger.ResetTotals(ctx, c.Disk)
+	if err := ledger.ResetTotals(ctx, c.Disk); err != nil {
+		return err
+	}
+	if !c.JSON {
+		c.Fold(func() { c.Printf("these counts, and the totals of days and applications, begin at zero now\n") })
+	}
+	return nil
 }

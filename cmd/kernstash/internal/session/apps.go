@@ -51,7 +51,7 @@ func appsOf(programs []string) ([]*app, error) {
 }
 
 // EnableApps switches the cache on for programs: for all of them, or for none. One that DisableApps has switched off in the
-// session needs no script.
+// session needs no script, and none is written for what PATH does not lead to.
 func EnableApps(a *cli.App, o *launch.Options, programs []string) error {
 	apps, err := appsOf(programs)
 	if err != nil {
@@ -67,11 +67,15 @@ func EnableApps(a *cli.App, o *launch.Options, programs []string) error {
 	}
 	off, session := configfile.AppsOff(a), on()
 	for _, p := range apps {
-		if session && slices.Contains(off, p.name) {
+		listed := slices.Contains(off, p.name)
+		if session && listed {
 			continue
 		}
 		if p.found, err = launch.FindCommand(p.name, os.Getenv("PATH"), isScript); err == nil {
 			p.found, err = filepath.Abs(p.found)
+		} else if listed { // to be taken out is all that it needs
+			p.found = ""
+			continue
 		}
 		if err == nil {
 			_, _, err = p.script.Read() // a file of others is found before anything is written
@@ -101,7 +105,11 @@ exec "$program" "$@"
 	err = a.Report(report, true, func() {
 		for _, p := range apps {
 			if p.found == "" {
-				a.Printf("%s has the cache of the session from its next start: apps-off in %s does not name it any more\n", p.name, settings)
+				whose := "the cache of the session"
+				if !session {
+					whose = "the cache under 'kernstash run'"
+				}
+				a.Printf("%s has %s from its next start: apps-off in %s does not name it any more\n", p.name, whose, settings)
 			} else {
 				a.Printf("wrote %s: the cache is on, for %s\n", p.script, p.found)
 			}

@@ -12,20 +12,30 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/configfile"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
+	"github.com/kernstash/kernstash/internal/human"
 )
 
 // SystemFile is where systemd reads variables of all users' sessions.
 const SystemFile = "/etc/environment.d/50-kernstash.conf"
 
-// Disable removes the file that Enable wrote.
+// Disable removes the file that Enable wrote. What applications are not to have, by DisableApps, stays so, and is told.
 func Disable(a *cli.App, path string) error {
 	removed, err := OwnFile(path).remove()
 	if err != nil {
 		return fmt.Errorf("disable: %w", asRoot(path, err))
 	}
-	return a.Report(switchReport{Path: path, Changed: removed}, true, func() { writeRemoved(a, path, removed) })
+	report := switchReport{Path: path, Changed: removed, AppsOff: configfile.AppsOff(a)}
+	return a.Report(report, true, func() {
+		writeRemoved(a, path, removed)
+		for _, name := range report.AppsOff {
+			a.Fold(func() {
+				a.Printf("%s has no cache under 'kernstash run' either: apps-off names it, until 'kernstash enable --app %[1]s'\n", human.Printable(name, false))
+			})
+		}
+	})
 }
 
 func writeRemoved(a *cli.App, path string, removed bool) {
@@ -110,4 +120,5 @@ type switchReport struct {
 	Changed  bool        `json:"changed"`            // something was written, or removed
 	Settings string      `json:"settings,omitempty"` // the settings file, where it decides of an application in a session with the cache
 	Apps     []appReport `json:"apps,omitempty"`
+	AppsOff  []string    `json:"apps_off,omitempty"` // of disable: those that have no cache all the same
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 	"unicode/utf8"
@@ -67,35 +66,6 @@ func (t Terminal) Paint(color, s string) string {
 		return s
 	}
 	return "\x1b[" + color + "m" + s + "\x1b[0m"
-}
-
-// WriteTable writes aligned columns for people; a title that begins with ">" heads one of numbers.
-func WriteTable(w io.Writer, head []string, rows [][]string) error {
-	titles, right, width := make([]string, len(head)), make([]bool, len(head)), make([]int, len(head))
-	for i, h := range head {
-		titles[i], right[i] = strings.CutPrefix(h, ">")
-	}
-	rows = append([][]string{titles}, rows...)
-	for _, row := range rows {
-		for i, c := range row {
-			width[i] = max(width[i], utf8.RuneCountInString(c))
-		}
-	}
-	for _, row := range rows {
-		cells := make([]string, len(row))
-		for i, c := range row {
-			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(c))
-			if right[i] {
-				cells[i] = pad + c
-			} else {
-				cells[i] = c + pad
-			}
-		}
-		if _, err := io.WriteString(w, strings.TrimRight(strings.Join(cells, "  "), " ")+"\n"); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // EncodeJSON writes a value and a line feed. JSON may hold characters that a

@@ -13,8 +13,8 @@ import (
 	"github.com/kernstash/kernstash/internal/human"
 )
 
-// WriteText says for people where the time went.
-func (w *Where) WriteText(out io.Writer) error {
+// WriteText says for people where the time went, in lines that fit the terminal.
+func (w *Where) WriteText(out io.Writer, t terminal.Terminal) error {
 	took := func(ms float64) string {
 		if ms == 0 {
 			return "–"
@@ -22,9 +22,10 @@ func (w *Where) WriteText(out io.Writer) error {
 		return human.Time(time.Duration(ms * float64(time.Millisecond)))
 	}
 	command := human.Printable(strings.Join(w.Command, " "), false)
-	fmt.Fprintf(out, "%s: %s, exit status %d\n", command, took(w.Millis), w.Status)
-	fmt.Fprintf(out, "  compiling %s, loading %s, waiting for somebody who compiled %s, all else %s\n",
+	text := fmt.Sprintf("%s: %s, exit status %d\n", command, took(w.Millis), w.Status)
+	text += fmt.Sprintf("  compiling %s, loading %s, waiting for somebody who compiled %s, all else %s\n",
 		took(w.CompilingMS), took(w.LoadingMS), took(w.WaitingMS), took(w.OtherMS))
+	fmt.Fprint(out, human.WrapColumns(text, t.Lines))
 	if len(w.Processes) == 0 {
 		fmt.Fprintln(out, "  nothing was asked of the cache that took time")
 		return nil
@@ -35,7 +36,7 @@ func (w *Where) WriteText(out io.Writer) error {
 			strconv.Itoa(p.PID), human.Printable(p.Program, false), strconv.Itoa(p.Asked), took(p.CompilingMS), took(p.LoadingMS), took(p.WaitingMS),
 		})
 	}
-	if err := terminal.WriteTable(out, []string{"PID", "PROGRAM", "REQUESTS", "COMPILING", "LOADING", "WAITING"}, rows); err != nil {
+	if err := t.WriteTable(out, []string{"PID", "PROGRAM", "REQUESTS", "COMPILING", "LOADING", "WAITING"}, rows); err != nil {
 		return err
 	}
 	fmt.Fprintln(out)
@@ -46,7 +47,7 @@ func (w *Where) WriteText(out io.Writer) error {
 			cmp.Or(human.Printable(s.Key, false), "–"), string(s.Outcome), took(human.Millis(s.Spent)), took(human.Millis(s.Waited)), entries.Label(s.Label),
 		})
 	}
-	if err := terminal.WriteTable(out, []string{"KEY", "OUTCOME", "SPENT", "WAITED", "KERNELS"}, rows); err != nil {
+	if err := t.WriteTable(out, []string{"KEY", "OUTCOME", "SPENT", "WAITED", "KERNELS"}, rows); err != nil {
 		return err
 	}
 	if w.More > 0 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/internal/timing"
 )
@@ -237,7 +238,7 @@ func FuzzParse(f *testing.F) {
 		if !json.Valid(out.Bytes()) {
 			t.Errorf("no JSON: %s", out.Bytes())
 		}
-		if err := w.WriteText(&out); err != nil {
+		if err := w.WriteText(&out, terminal.Terminal{}); err != nil {
 			t.Fatal(err)
 		}
 	})

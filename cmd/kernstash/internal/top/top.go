@@ -126,7 +126,7 @@ func (f *frame) text(width, height int) string {
 	does := "does not run"
 	switch {
 	case len(f.Worker.Kernels) > 0:
-		does = "builds " + human.Names(f.Worker.Kernels)
+		does = "builds " + human.Names(f.Worker.Kernels, 0)
 	case f.Worker.Building != "":
 		does = "builds " + f.Worker.Building
 	case f.Worker.Running:

@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/settings"
 	"github.com/kernstash/kernstash/trust"
@@ -184,7 +183,7 @@ func List(a *cli.App) error {
 			for _, e := range rep.Keys {
 				rows = append(rows, []string{e.Fingerprint, e.State, human.Printable(e.File, false)})
 			}
-			_ = terminal.WriteTable(a.Out, []string{"KEY", "STATE", "FILE"}, rows)
+			_ = a.Terminal().WriteTable(a.Out, []string{"KEY", "STATE", "FILE"}, rows)
 		}
 	})
 }

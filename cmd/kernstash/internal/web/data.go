@@ -246,6 +246,14 @@ type walker struct {
 	names          map[string]string // of devices and applications, each kept once
 }
 
+// kernelsOf names the program of an entry; those of which no kernel is known are one.
+func kernelsOf(info store.Info) string {
+	if len(info.Kernels) == 0 {
+		return "(no kernel is known)"
+	}
+	return entries.Name(info)
+}
+
 func (w *walker) add(info store.Info, e *ledger.Entry) {
 	w.entries++
 	w.bytes += info.Size
@@ -258,7 +266,7 @@ func (w *walker) add(info store.Info, e *ledger.Entry) {
 			}
 		}
 	}
-	k := programKey{app, w.name(cmp.Or(entries.DeviceName(info), "(unknown)")), entries.Name(info)}
+	k := programKey{app, w.name(cmp.Or(entries.DeviceName(info), "(unknown)")), kernelsOf(info)}
 	p := w.programs[k]
 	if p == nil && len(w.programs) >= maxPrograms {
 		k.name = others

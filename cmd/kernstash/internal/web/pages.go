@@ -41,15 +41,16 @@ const (
 // templates are parsed when they are first asked for: other commands do without.
 var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"size": human.Size, "time": human.Time, "plural": human.Plural[int64], "rate": human.Rate,
+		"size": human.Size, "time": took, "plural": human.Plural[int64], "rate": human.Rate,
 		"age":    func(t time.Time) string { return human.Age(t, time.Now()) },
 		"utc":    func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-		"name":   entries.Name,
+		"name":   programName,
+		"label":  entries.Label,
 		"text":   func(s string) string { return human.Printable(s, false) },
 		"add":    func(a, b int) int { return a + b },
 		"link":   entryLink,
 		"place":  func(info store.Info) string { return entryLink(records.PlaceOf(info.Key)) },
-		"millis": func(ms float64) string { return human.Time(time.Duration(ms * float64(time.Millisecond))) },
+		"millis": func(ms float64) string { return took(time.Duration(ms * float64(time.Millisecond))) },
 		"list":   func(all ...any) []any { return all },
 	}).ParseFS(files, "pages.html"))
 })
@@ -64,6 +65,21 @@ type page struct {
 	Seen        *space       // nil: what is shown is no part of it
 	Expected    int64        // entries
 	Data        any
+}
+
+func took(d time.Duration) string {
+	if d == 0 {
+		return "0 s"
+	}
+	return human.Time(d)
+}
+
+// programName is what a page calls an entry: its kernels, or where none is known the beginning of its key.
+func programName(info store.Info) string {
+	if len(info.Kernels) == 0 {
+		return "Entry " + info.Key.Short()
+	}
+	return entries.Name(info)
 }
 
 // statusError is an error with the status that answers it.
@@ -362,7 +378,7 @@ func (s *server) entry(r *http.Request) (*page, error) {
 		if err != nil {
 			return nil, err
 		}
-		data := entryPage{Name: entries.Name(info), Described: described}
+		data := entryPage{Name: programName(info), Described: described}
 		err = s.data.withLedger(false, func(l *ledger.Ledger) error {
 			e, err := l.Of(at)
 			if e != nil {

@@ -275,6 +275,46 @@ func attribute(n *html.Node, name string) string {
 }
 
 // TestWriteFile: the file needs no other, and links none.
+// TestNames: an entry without kernels is named by its key, a time of nothing is 0 s, and of many kernels of a run three are named.
+func TestNames(t *testing.T) {
+	t.Parallel()
+	c := newCache(t, 1, "app")
+	image, err := key.NewImage(key.OpenCLC, []byte("kernel void k() {}"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &key.Recipe{Image: image, Device: key.Device{API: "opencl", Platform: "P", Name: "D", Version: "3.0", Driver: "1"}}
+	if _, err := c.Disk.Put(t.Context(), &store.Entry{Key: r.Key(), Recipe: r, Artifact: &store.Artifact{
+		Binaries: []store.Binary{{Form: store.FormFinal, Data: []byte("code")}}, Created: time.Now(),
+	}}); err != nil {
+		t.Fatal(err)
+	}
+	now := time.Now()
+	run := &timeline.Run{Command: []string{"solver"}, Begun: now, Millis: 3000, Requests: []runlog.Span{
+		{PID: 1, Exe: "/bin/solver", Label: "a, b, c, d, … 7 more", Outcome: runlog.Disk, Ended: now.Add(time.Second), Spent: time.Second},
+	}}
+	get := startServer(t, c, run)
+	entry := "Entry " + r.Key().Short()
+	for _, test := range []struct{ at, want string }{
+		{"/next", ">" + entry + "</a>"},
+		{"/space?by=program", "(no kernel is known)"},
+		{"/run", "a, b, c and 8 more</th>"},
+		{"/run", "</span>Compiling</dt><dd>0 s</dd>"},
+		{"/", "<dt>Saved today</dt><dd>3.00 s</dd>"},
+		{"/entry/" + base(r.Key()), "<h1 class=\"wide\">" + entry + "</h1>"},
+	} {
+		if w := get(test.at); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), test.want) {
+			t.Errorf("%s: %d, does not have %q:\n%s", test.at, w.Code, test.want, w.Body)
+		}
+	}
+}
+
+// base is the last part of the address of an entry's page.
+func base(k key.Key) string {
+	d := k.Dirs()
+	return strings.Join(d[:], "")
+}
+
 func TestWriteFile(t *testing.T) {
 	t.Parallel()
 	c := newCache(t, 2, hostile)

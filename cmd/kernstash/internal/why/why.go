@@ -39,7 +39,6 @@ type missed struct {
 	At      time.Time     `json:"at"` // the last time
 	Times   int           `json:"times"`
 	CostMS  float64       `json:"cost_ms"` // of all times
-	Kernels string        `json:"kernels,omitempty"`
 	Device  string        `json:"device,omitempty"`
 	API     string        `json:"api,omitempty"`
 	Reason  string        `json:"reason"`
@@ -47,6 +46,7 @@ type missed struct {
 	Was     string        `json:"was,omitempty"`     // evicted, damaged, never seen, …
 	Gone    time.Time     `json:"gone,omitzero"`     // when it was evicted, or removed
 	Unbuilt string        `json:"unbuilt,omitempty"` // of what was not kept: why no worker has built it
+	entries.LabelReport
 
 	label string // as it was recorded
 }
@@ -66,7 +66,7 @@ func Print(ctx context.Context, c cli.Cache, o Options) error {
 		return c.WriteJSON(append([]*missed{}, all...)) // of none, too: null is no list in JSON
 	}
 	if len(all) == 0 {
-		c.Printf("no such miss was recorded\n")
+		c.Fold(func() { c.Printf("%s\n", o.nothing(l)) })
 		return nil
 	}
 	print := all
@@ -79,7 +79,7 @@ func Print(ctx context.Context, c cli.Cache, o Options) error {
 		head := fmt.Sprintf("%-12s  %9s  %-14s  ", cmp.Or(m.Key, "–")[:min(len(cmp.Or(m.Key, "–")), 12)],
 			human.Time(m.cost()), human.Age(m.At, now))
 		what := m.App
-		if m.Kernels != "" {
+		if m.label != "" {
 			what += ": " + entries.Label(m.label)
 		}
 		if m.Times > 1 {
@@ -92,6 +92,26 @@ func Print(ctx context.Context, c cli.Cache, o Options) error {
 		c.Printf("and %d more: --all\n", len(all)-len(print))
 	}
 	return nil
+}
+
+// nothing says why no miss is printed.
+func (o Options) nothing(l *ledger.Ledger) string {
+	text := "no miss"
+	if o.Key != "" {
+		text += " of key " + o.Key
+	}
+	if o.App != "" {
+		text += " of " + human.Printable(o.App, false)
+	}
+	text += " is recorded"
+	names, _ := l.Applications() // what cannot be read stays unsaid
+	switch {
+	case o.App != "" && len(names) > 0 && !slices.Contains(names, o.App):
+		text += "; applications that are known: " + human.Printable(human.Names(names, 0), false)
+	case o.Key != "" || o.App != "":
+		text += "; 'kernstash why --all' has those that are"
+	}
+	return text
 }
 
 // Miss is a program that was missed, once or more often for the same reason, in words.
@@ -109,7 +129,7 @@ func Misses(ctx context.Context, l *ledger.Ledger, d *disk.Store, o Options) ([]
 	now := time.Now()
 	all := make([]Miss, len(found))
 	for i, m := range found {
-		all[i] = Miss{m.Place, m.Key, m.App, m.Kernels, m.Device, m.explain(now), m.At, m.Times, m.cost()}
+		all[i] = Miss{m.Place, m.Key, m.App, entries.Label(m.label), m.Device, m.explain(now), m.At, m.Times, m.cost()}
 	}
 	return all, err
 }
@@ -139,7 +159,7 @@ func gather(ctx context.Context, l *ledger.Ledger, d *disk.Store, o Options) ([]
 		of := known[s]
 		if of == nil {
 			of = &missed{
-				Place: m.Key.Place, Key: sum, App: m.App, At: time.Unix(m.At, 0).UTC(), label: m.Label, Kernels: kernels(m.Label), Device: m.Device, API: m.API,
+				Place: m.Key.Place, Key: sum, App: m.App, At: time.Unix(m.At, 0).UTC(), label: m.Label, LabelReport: entries.ReportLabel(m.Label), Device: m.Device, API: m.API,
 				Reason: atHome(m.Reason, home), Nearest: atHome(m.Nearest, home), Was: m.Was,
 			}
 			if m.WasAt > 0 {
@@ -183,15 +203,6 @@ func (m *missed) explain(now time.Time) string {
 		text += "; the nearest entry: " + m.Nearest
 	}
 	return text
-}
-
-// kernels returns names of kernels as their sources have them.
-func kernels(label string) string {
-	names := strings.Split(label, ", ")
-	for i, name := range names {
-		names[i] = entries.KernelName(name)
-	}
-	return strings.Join(names, ", ")
 }
 
 // atHome shortens paths below the user's directory.
