@@ -21,6 +21,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/demo"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/doctor"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/manual"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/human"
 )
@@ -96,6 +97,9 @@ compiled once and starts warm in every process.` +
 		versionCommand(a), manCommand(a),
 	)
 	root.SetHelpCommand(helpCommand())
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) {
+		_ = manual.Help(a.Out, cmd, a.Terminal().Width) // to memory
+	})
 	root.InitDefaultHelpCmd()
 	root.SetOut(a.Out) // the completions keep it
 	root.InitDefaultCompletionCmd()

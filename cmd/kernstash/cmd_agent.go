@@ -22,7 +22,8 @@ Without a configuration it serves the user who runs it. As root it reads
 SIGTERM ends it within 2 seconds; what waits to be uploaded is uploaded in that time.` +
 			exits("it was told to end", "it cannot serve, or a setting or the configuration makes no sense", "the command line makes no sense"),
 		Example: `  kernstash agent
-  kernstash agent --socket /run/kernstash/agent.sock --agent-config /etc/kernstash/agent.json
+  kernstash agent --socket /run/kernstash/agent.sock \
+    --agent-config /etc/kernstash/agent.json
   kernstash agent status`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			o.Version = release

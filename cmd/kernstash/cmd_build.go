@@ -50,10 +50,11 @@ size anew. For them say which local sizes will be used: --local-size 64, or
 --local-size 16x16, as often as need be.` +
 			exits("every file was built or was there", "one failed, or could not be cached"),
 		Example: `  kernstash build vadd.cl
-  kernstash build --local-size 16x16 -D N=1024 --options "-cl-fast-relaxed-math" *.cl
+  kernstash build --local-size 16x16 -D N=1024 --options -cl-mad-enable *.cl
   kernstash build --device pthread --json kernels/*.cl
-  kernstash build --arch sm_80 --arch sm_90 --options "--std=c++17 -lineinfo" saxpy.cu
-  kernstash build --arch sm_90 --name-expression 'scale<float>' --program-name "" scale.cu
+  kernstash build --arch sm_80 --arch sm_90 --options --std=c++17 saxpy.cu
+  kernstash build --arch sm_90 --name-expression 'scale<float>' \
+    --program-name "" scale.cu
   kernstash build --arch gfx90a scale.hip
   kernstash build scale.spv`,
 		Args: wants(1, math.MaxInt, "build: which files?"),

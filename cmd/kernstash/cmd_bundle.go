@@ -53,8 +53,8 @@ be writing there. 'kernstash bundle restore' unpacks them.` +
   kernstash bundle create --filter driver=580 --filter device=H100 kernels.kst
   kernstash bundle create --app hashcat kernels.kst
   kernstash bundle create --sign release.pem /srv/a /srv/b kernels.kst
-  kernstash bundle create --sign release.pem --harvest triton,inductor kernels.kst
-  kernstash bundle create --sign release.pem --harvest POCL_CACHE_DIR=/tmp/pocl kernels.kst`,
+  kernstash bundle create --sign key.pem --harvest triton,inductor kernels.kst
+  kernstash bundle create --sign key.pem --harvest NAME=/tmp/pocl k.kst`,
 		Args: wants(1, math.MaxInt, "bundle create: into which file?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			last := len(args) - 1
@@ -137,7 +137,8 @@ Caches of other tools hold programs, and pickles, which run when they are read: 
 restored only where a key of --trust has signed the bundle.` +
 			exits("restored", "it is damaged, not signed by a key of --trust, or could not be written"),
 		Example: `  eval "$(kernstash bundle restore --trust release.pub.pem kernels.kst)"
-  kernstash bundle restore --trust release.pub.pem --to /scratch/kernels --shell fish kernels.kst`,
+  kernstash bundle restore --trust release.pub.pem --to /scratch/kernels \
+    --shell fish kernels.kst`,
 		Args: wants(1, 1, "bundle restore: which bundle?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("to") && to == "" {
@@ -184,7 +185,8 @@ func bundlePullCommand(a *cli.App) *cobra.Command {
 		Long: `Pull a bundle from a registry into the file OUT, which is replaced once all of it was
 checked.` + exits("pulled", "there is none, it is damaged, or not signed by a key of --trust"),
 		Example: `  kernstash bundle pull registry.example.com/team/kernels:580 kernels.kst
-  kernstash bundle pull --trust release.pub.pem registry.example.com/team/kernels:580 kernels.kst`,
+  kernstash bundle pull --trust release.pub.pem \
+    registry.example.com/team/kernels:580 kernels.kst`,
 		Args: wants(2, 2, "bundle pull: which image, and into which file?"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return bundles.Pull(cmd.Context(), a, args[0], args[1], trust)
@@ -201,7 +203,7 @@ func trustFlag(cmd *cobra.Command, files *[]string) {
 func keygenCommand(a *cli.App) *cobra.Command {
 	return &cobra.Command{
 		Use:   "keygen NAME",
-		Short: "Make a key that signs bundles",
+		Short: "Make a key that signs bundles, and what remotes get",
 		Long: `Make an Ed25519 key: NAME.pem, which signs and is to be kept secret, and NAME.pub.pem,
 which those who check have. Both are PEM, as openssl writes it. Neither is replaced
 where it is there.` + exits("made", "one of the files is there, or cannot be written"),

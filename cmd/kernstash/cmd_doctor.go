@@ -42,7 +42,7 @@ itself.) With --json the command's output goes to standard error.` +
   kernstash doctor --quick
   kernstash doctor --dir /mnt/shared/stash --json
   kernstash doctor -- python3 train.py
-  kernstash doctor --json -- python3 train.py | jq '.uses[] | {what, asked, disk, compiled, spent_ms}'`,
+  kernstash doctor --json -- python3 train.py | jq '.uses[] | {what, spent_ms}'`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch dash := cmd.ArgsLenAtDash(); {
 			case len(args) > 0 && dash != 0:

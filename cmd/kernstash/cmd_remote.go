@@ -133,7 +133,7 @@ is not here.` +
 			exits("all are here, but for those that no remote has", "some are damaged, or not signed by a key that counts; a remote does not answer; or\n     none knows the application"),
 		Example: `  kernstash remote pull --filter device=H100
   kernstash remote pull --app hashcat
-  kernstash ls --json | jq -r .key > keys.txt && kernstash remote pull --keys keys.txt --dir /tmp/other`,
+  kernstash ls --json | jq -r .key | kernstash remote pull --keys - --dir /mnt/b`,
 		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error {
 			if o.App != "" && (len(o.Filters) > 0 || o.Keys != "" || o.DryRun) {
 				return cli.Usagef("--app says by itself what to get: it goes with neither --filter, --keys nor --dry-run")

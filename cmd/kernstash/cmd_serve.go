@@ -25,7 +25,7 @@ bearer. --token-file keeps one token: it is read from a file, which is made if i
 not there.` +
 			exits("it was interrupted", "the address is taken, or a file cannot be read", "a flag makes no sense, or the address is not of this machine alone"),
 		Example: `  kernstash serve
-  kernstash serve --listen 127.0.0.1:8080 --token-file ~/.config/kernstash/serve.token
+  kernstash serve --listen 127.0.0.1:8080 --token-file ~/.kernstash.token
   kernstash serve --report run.json`,
 		PreRunE: func(*cobra.Command, []string) error { return web.CheckListen(o.Listen) },
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -19,6 +19,8 @@ remotes has to be signed by a key of the list, and so have bundles, where --trus
 other. While it has none signatures are not asked for, unless the setting names the
 directory: then nothing is trusted until there is a key.
 
+What is in the cache already, and layers, are the user's own, and hit without signatures.
+
 Others must not be able to write there: else nothing is trusted.` + exits("shown"),
 		Example: "  kernstash trust list",
 		Args:    noArgs,
@@ -36,7 +38,7 @@ func trustAddCommand(a *cli.App) *cobra.Command {
 To replace a key, add the new one, sign with it, and then revoke the old one.` +
 			exits("they are in the list", "a file holds no public key, a key is revoked, or the list cannot be written"),
 		Example: `  kernstash trust add release.pub.pem
-  KERNSTASH_TRUST=/etc/kernstash/trust kernstash trust add 2026.pub.pem 2027.pub.pem`,
+  KERNSTASH_TRUST=/etc/kernstash/trust kernstash trust add 2027.pub.pem`,
 		Args: wants(1, math.MaxInt, "trust add: the keys in which file?"),
 		RunE: func(_ *cobra.Command, args []string) error { return trusts.Add(a, args) },
 	}

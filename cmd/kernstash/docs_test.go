@@ -1,14 +1,19 @@
 package main
 
 import (
+	"bufio"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/spf13/cobra"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/manual"
 	"github.com/kernstash/kernstash/internal/settings"
 )
 
@@ -86,6 +91,30 @@ func TestHelpSaysWhatItEndsWith(t *testing.T) {
 			t.Errorf("%s: no exit status, or no example", cmd.Name())
 		}
 	}
+}
+
+// TestHelpFits: no line of a command's help is wider than 80 columns, examples included.
+func TestHelpFits(t *testing.T) {
+	t.Parallel()
+	var check func(cmd *cobra.Command)
+	check = func(cmd *cobra.Command) {
+		if cmd.Hidden || cmd.Name() == "completion" { // whose examples are cobra's
+			return
+		}
+		var b strings.Builder
+		if err := manual.Help(&b, cmd, 80); err != nil {
+			t.Error(err)
+		}
+		for line := range strings.Lines(b.String()) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%s: %d columns: %s", cmd.CommandPath(), n, line)
+			}
+		}
+		for _, sub := range cmd.Commands() {
+			check(sub)
+		}
+	}
+	check(rootCommand(&cli.App{Out: bufio.NewWriter(io.Discard)}))
 }
 
 // TestHelpInGroups: the help shows each command in a group, but for those that are about the command itself.

@@ -98,7 +98,7 @@ func writeText(b *bytes.Buffer, text string) {
 		case line == "":
 			begun = ""
 			continue
-		case line == strings.ToUpper(line) && strings.Trim(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZ ") == "":
+		case isTitle(line):
 			fmt.Fprintf(b, ".SH %s\n", line)
 			begun = filled
 			continue
@@ -114,6 +114,11 @@ func writeText(b *bytes.Buffer, text string) {
 	if begun == verbatim {
 		b.WriteString(".EE\n")
 	}
+}
+
+// isTitle reports whether a line begins a section.
+func isTitle(line string) bool {
+	return line != "" && strings.Trim(line, "ABCDEFGHIJKLMNOPQRSTUVWXYZ ") == ""
 }
 
 // writeCommands writes what the commands below a command do, in their groups.

@@ -2,6 +2,7 @@ package remotes
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -66,7 +67,7 @@ func (c *Chain) list(ctx context.Context, a *cli.App, t Tier, wanted func(remote
 			continue
 		}
 		bytes += d.Size
-		signer := "–"
+		signer := "not signed"
 		if d.Signer != nil {
 			signer = trust.Fingerprint(d.Signer)
 		}
@@ -99,7 +100,8 @@ func (c *Chain) list(ctx context.Context, a *cli.App, t Tier, wanted func(remote
 	}
 	slices.SortFunc(rows, func(x, y []string) int { return strings.Compare(x[0], y[0]) })
 	if len(rows) > 0 {
-		if err := terminal.WriteTable(a.Out, []string{"KEY", "KERNELS", "DEVICE", ">SIZE", ">AGE", "SIGNER"}, rows); err != nil {
+		head := []string{"KEY", "KERNELS", "DEVICE", ">SIZE", ">AGE", "SIGNER"}
+		if err := a.Terminal().WriteTable(a.Out, head, rows, slices.Index(head, "DEVICE"), slices.Index(head, "SIGNER")); err != nil {
 			return err
 		}
 	}
@@ -144,8 +146,9 @@ func Stat(ctx context.Context, a *cli.App, only string, all bool) error {
 				if s.Apps > 0 {
 					apps = ", " + human.Plural(s.Apps, "known application")
 				}
-				a.Printf("%s: tenant %s: %s%s, %s of header files%s, %s\n", human.Printable(s.Remote, false), s.Tenant,
+				text := fmt.Sprintf("%s: tenant %s: %s%s, %s of header files%s, %s\n", human.Printable(s.Remote, false), s.Tenant,
 					human.Plural(s.Entries, "entry"), layout, human.Plural(s.Manifests, "list"), apps, human.Size(s.Bytes))
+				a.Printf("%s", human.WrapLines(text, 2, a.Terminal().Lines))
 			}
 		})
 	})

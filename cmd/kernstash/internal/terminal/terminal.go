@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -97,6 +98,55 @@ func WriteTable(w io.Writer, head []string, rows [][]string) error {
 	}
 	return nil
 }
+
+// WriteTable is WriteTable for lines that t is wide enough for. Where a row is too long, the columns with these
+// numbers are no columns: what they hold stands below their row.
+func (t Terminal) WriteTable(w io.Writer, head []string, rows [][]string, below ...int) error {
+	var all, narrow strings.Builder
+	if err := WriteTable(&all, head, rows); err != nil {
+		return err
+	}
+	tooLong := func(line string) bool { return utf8.RuneCountInString(line) > t.Lines }
+	if t.Lines == 0 || !slices.ContainsFunc(strings.Split(all.String(), "\n"), tooLong) {
+		_, err := io.WriteString(w, all.String())
+		return err
+	}
+	without := func(row []string) (left []string) {
+		for i, cell := range row {
+			if !slices.Contains(below, i) {
+				left = append(left, cell)
+			}
+		}
+		return left
+	}
+	left := make([][]string, len(rows))
+	for i, row := range rows {
+		left[i] = without(row)
+	}
+	if err := WriteTable(&narrow, without(head), left); err != nil {
+		return err
+	}
+	lines := strings.SplitAfter(narrow.String(), "\n")
+	for i, line := range lines {
+		if _, err := io.WriteString(w, human.WrapLines(line, underRow, t.Lines)); err != nil {
+			return err
+		}
+		if i == 0 || i > len(rows) {
+			continue
+		}
+		for _, column := range below {
+			if text := rows[i-1][column]; text != "" {
+				if _, err := io.WriteString(w, human.WrapBehind(strings.Repeat(" ", underRow), text, underRow, t.Lines)); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// underRow is how far what stands below a row is from its beginning.
+const underRow = 4
 
 // EncodeJSON writes a value and a line feed. JSON may hold characters that a
 // terminal obeys, and people look at JSON on terminals, so those are written
