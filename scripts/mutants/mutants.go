@@ -71,7 +71,7 @@ var mutants = []mutant{
 	},
 	{
 		2, "Redis: an object is read half of one and half of the next", "store/redis/pieces.go",
-		"!bytes.Equal(p.beginning, begun), ", "",
+		"!bytes.Equal(p.beginning, begun), ", "bytes.Equal(p.beginning, begun) && false, ",
 		"", "TestReplacedWhileRead",
 	},
 	{
@@ -828,6 +828,11 @@ var mutants = []mutant{
 		11, "Redis: all of a large object is read, to find out that it is", "store/redis/redis.go",
 		"return o.client.GetRange(ctx, toKey(name), 0, limit+1).Bytes() })", "return o.client.GetRange(ctx, toKey(name), 0, -1).Bytes() })",
 		"", "TestTooLargeIsRefused",
+	},
+	{
+		11, "Redis: all pieces of a large object are read, to find out that it is", "store/redis/pieces.go",
+		"objectSize(p.size, b[0]) > limit:", "objectSize(p.size, b[0]) < 0:",
+		"", "TestPieces",
 	},
 	{
 		11, "a remote whose limit is less gets what is larger", "store/tiered/tiered.go",
