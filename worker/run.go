@@ -226,7 +226,7 @@ func (w *worker) next() (e *spool.Entry, soon bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	w.status.Waiting = len(jobs)
+	w.status.count(jobs)
 	for i := range jobs {
 		e := &jobs[i]
 		if _, being := w.builds[e.Name]; being || w.tried[e.Environment+e.Name] || e.Kind() == spool.Upload {
@@ -396,7 +396,7 @@ func (w *worker) ended(e *spool.Entry, begin time.Time, state spool.JobState, re
 	w.status.Last = slices.Insert(w.status.Last, 0, end)
 	w.status.Last = w.status.Last[:min(len(w.status.Last), maxLast)]
 	if jobs, err := spool.List(w.ctx, w.o.Store); err == nil {
-		w.status.Waiting = len(jobs)
+		w.status.count(jobs)
 	}
 	w.tell()
 }

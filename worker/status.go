@@ -34,6 +34,7 @@ type Status struct {
 	Last    []Ended         `json:"last,omitempty"`     // jobs that ended, the newest first: of earlier workers, too
 	GivenUp []spool.Refusal `json:"given_up,omitempty"` // jobs that no worker does again for two weeks, by the spool
 	Waiting int             `json:"waiting"`            // jobs that there are, the one that is being done included
+	Uploads int             `json:"uploads"`            // of these: what is built, and to be put into remotes
 }
 
 // Ended is a job that ended.
@@ -97,6 +98,16 @@ func (e *Ended) UnmarshalJSON(b []byte) error {
 // maxLast bounds the jobs that are told.
 const maxLast = 20
 
+// count notes which jobs there are.
+func (st *Status) count(jobs []spool.Entry) {
+	st.Waiting, st.Uploads = len(jobs), 0
+	for _, e := range jobs {
+		if e.Kind() == spool.Upload {
+			st.Uploads++
+		}
+	}
+}
+
 // Ask returns how the worker of a root is.
 func Ask(ctx context.Context, s *disk.Store) (Status, error) {
 	var st Status
@@ -113,7 +124,7 @@ func Ask(ctx context.Context, s *disk.Store) (Status, error) {
 	case !st.Running: // it has not said anything yet: that is of the one before it
 		st = Status{Running: true, Aged: st.Aged, Last: st.Last}
 	}
-	st.Waiting = len(jobs)
+	st.count(jobs)
 	st.GivenUp, err = spool.Refusals(ctx, s, maxLast)
 	return st, err
 }

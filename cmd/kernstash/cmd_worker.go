@@ -55,7 +55,8 @@ func workerWaitCommand(a *cli.App) *cobra.Command {
 		Short: "Wait until the worker has done what there is",
 		Long: `Wait until no job is left, or until no worker runs: then say what is left. Where
 jobs wait and no worker runs it starts one first, unless the setting worker is off;
-'kernstash worker run --once' does the jobs itself.` +
+'kernstash worker run --once' does the jobs itself. What is to be uploaded is a job,
+too: it waits where the setting remote names none that answers, and no agent runs.` +
 			exits("no job is left", "some are left, and no worker runs; or the time is over"),
 		Example: `  kernstash worker wait
   kernstash worker wait --timeout 5m --json`,

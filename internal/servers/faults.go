@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -107,5 +108,34 @@ func Delayed(t testing.TB, to string, latency time.Duration) (addr string) {
 			}
 		}()
 		_, _ = io.Copy(c, server)
+	})
+}
+
+// Throttled returns the address of a proxy of another address through which answers come at so many bytes a second.
+func Throttled(t testing.TB, to string, rate *atomic.Int64) (addr string) {
+	return Serve(t, func(c net.Conn) {
+		server, err := net.Dial("tcp", to)
+		if err != nil {
+			return
+		}
+		go func() {
+			defer server.Close()
+			_, _ = io.Copy(server, c)
+		}()
+		b := make([]byte, 2<<10)
+		for due := time.Now(); ; {
+			n, err := server.Read(b)
+			if err != nil {
+				return
+			}
+			if now := time.Now(); now.Sub(due) > time.Second { // else it is what a busy machine is late by
+				due = now
+			}
+			due = due.Add(time.Duration(n) * time.Second / time.Duration(rate.Load()))
+			time.Sleep(time.Until(due))
+			if _, err := c.Write(b[:n]); err != nil {
+				return
+			}
+		}
 	})
 }

@@ -70,6 +70,11 @@ var mutants = []mutant{
 		"", "TestPutTogether",
 	},
 	{
+		2, "Redis: an object is read half of one and half of the next", "store/redis/pieces.go",
+		"!bytes.Equal(p.beginning, begun), ", "bytes.Equal(p.beginning, begun) && false, ",
+		"", "TestReplacedWhileRead",
+	},
+	{
 		2, "Redis: who puts where something is replaces it", "store/redis/redis.go",
 		"	if !replace {\n		args.Mode = \"NX\"\n	}\n", "",
 		"", "TestObjectsContract",
@@ -298,6 +303,16 @@ var mutants = []mutant{
 		6, "HTTP: nobody is told that bytes come", "store/http/http.go",
 		"store.Flowing(ctx, resp.Body, resp.ContentLength)", "resp.Body",
 		"store/tiered", "TestFlowOfHTTP",
+	},
+	{
+		6, "Redis: nobody is told that bytes come", "store/redis/redis.go",
+		"if flow := store.FlowOf(ctx); flow != nil {", "if flow := store.FlowOf(ctx); flow != nil && false {",
+		"store/tiered", "TestFlowOfRedis",
+	},
+	{
+		6, "an upload of less than a MiB has no time", "store/tiered/tiered.go",
+		"uploadPerKiB*time.Duration(size>>10)", "1024*uploadPerKiB*time.Duration(size>>20)",
+		"", "TestUploadsHaveTime",
 	},
 	{
 		6, "objects of any number are in memory", "store/remote/room.go",
@@ -813,6 +828,11 @@ var mutants = []mutant{
 		11, "Redis: all of a large object is read, to find out that it is", "store/redis/redis.go",
 		"return o.client.GetRange(ctx, toKey(name), 0, limit+1).Bytes() })", "return o.client.GetRange(ctx, toKey(name), 0, -1).Bytes() })",
 		"", "TestTooLargeIsRefused",
+	},
+	{
+		11, "Redis: all pieces of a large object are read, to find out that it is", "store/redis/pieces.go",
+		"objectSize(p.size, b[0]) > limit:", "objectSize(p.size, b[0]) < 0:",
+		"", "TestPieces",
 	},
 	{
 		11, "a remote whose limit is less gets what is larger", "store/tiered/tiered.go",

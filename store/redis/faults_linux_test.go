@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/kernstash/kernstash/internal/servers"
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/remote"
 )
 
@@ -25,6 +26,10 @@ func calls(o *Objects) map[string]func(ctx context.Context) error {
 	return map[string]func(ctx context.Context) error{
 		"get": func(ctx context.Context) error {
 			_, err := o.Get(ctx, "v1/t/a", 100)
+			return err
+		},
+		"get in pieces": func(ctx context.Context) error {
+			_, err := o.Get(store.WithFlow(ctx, new(followed)), "v1/t/a", DefaultMaxSize)
 			return err
 		},
 		"get many": func(ctx context.Context) error {

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/remote"
 )
 
@@ -146,9 +147,16 @@ func (o *Objects) String() string { return o.target }
 func (o *Objects) Close() error { return o.client.Close() }
 
 // Get returns an object. More than the lesser of limit and Options.MaxSize is
-// remote.ErrTooLarge.
+// remote.ErrTooLarge. Who follows the call with a [store.Flow] gets a large object in pieces.
 func (o *Objects) Get(ctx context.Context, name string, limit int64) ([]byte, error) {
 	limit = min(limit, o.maxSize)
+	if flow := store.FlowOf(ctx); flow != nil {
+		b, err := o.getInPieces(ctx, flow, toKey(name), limit)
+		if errors.Is(err, remote.ErrTooLarge) {
+			return nil, err
+		}
+		return o.got(ctx, name, b, limit, err)
+	}
 	b, err := call(ctx, func() ([]byte, error) { return o.client.GetRange(ctx, toKey(name), 0, limit+1).Bytes() })
 	return o.got(ctx, name, b, limit, err)
 }
@@ -165,6 +173,14 @@ func toValue(b []byte) []byte {
 		return append([]byte{escape}, b...)
 	}
 	return bytes.Clone(b) // a call may outlive its caller's interest
+}
+
+// objectSize returns the size of the object whose value has this size and begins with this byte.
+func objectSize(value int64, first byte) int64 {
+	if first == escape {
+		return value - 1
+	}
+	return value
 }
 
 // got returns what a range of limit+2 bytes at most says.
@@ -356,8 +372,8 @@ func scan(ctx context.Context, node redis.Cmdable, cursor uint64, namePrefix str
 		case err != nil || size == 0:
 			continue // not ours, or gone meanwhile
 		}
-		if first, _ := firsts[i].Bytes(); len(first) > 0 && first[0] == escape {
-			size--
+		if first, _ := firsts[i].Bytes(); len(first) > 0 {
+			size = objectSize(size, first[0])
 		}
 		p.objects = append(p.objects, remote.Object{Name: toName(k), Size: size})
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,11 +16,13 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/servers"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
 	"github.com/kernstash/kernstash/store"
 	storehttp "github.com/kernstash/kernstash/store/http"
+	"github.com/kernstash/kernstash/store/redis"
 	"github.com/kernstash/kernstash/store/remote"
 	"github.com/kernstash/kernstash/store/remote/remotetest"
 	"github.com/kernstash/kernstash/store/storetest"
@@ -242,6 +245,30 @@ func TestUploadsFlow(t *testing.T) {
 	}
 }
 
+// An upload has a second for each MiB besides the deadline, and as much of one for what is less.
+func TestUploadsHaveTime(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		f := newFar()
+		m := newMachine(t, tiered.Options{Far: []tiered.Far{{Name: "far", Store: f}}})
+		f.fails(func(ctx context.Context, op string) error {
+			if op == "put" {
+				return line{total: 900 << 10, rate: mib}.carry(ctx)
+			}
+			return nil
+		})
+		e := storetest.New(t, "built", 900<<10)
+		if _, err := m.Put(t.Context(), e); err != nil {
+			t.Fatal(err)
+		}
+		m.settle(t)
+		f.works()
+		if _, err := f.Get(t.Context(), e.Key); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // The same with a server of HTTP whose line is slow.
 func TestFlowOfHTTP(t *testing.T) {
 	t.Parallel()
@@ -295,6 +322,50 @@ func TestFlowOfHTTP(t *testing.T) {
 		t.Error("40 s of waiting, for what costs a minute to build")
 	}
 	if e, err := m.Get(t.Context(), small.Key); err != nil || e.From != "http" {
+		t.Error(e, err)
+	}
+	m.settle(t)
+	m.counted(t, map[stats.Counter]int64{stats.RemoteHits: 2, stats.RemoteTimeouts: 1, stats.RemoteMisses: 1})
+}
+
+// The same with a Redis, whose client tells of a reply when it has all of it.
+func TestFlowOfRedis(t *testing.T) {
+	t.Parallel()
+	target, err := url.Parse(servers.Redis(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rate atomic.Int64
+	limit := redis.Options{MaxSize: 4 * mib}
+	near := remote.New(openRedis(t, target.String(), limit), remote.Options{})
+	target.Host = servers.Throttled(t, target.Host, &rate)
+	slow := remote.New(openRedis(t, target.String(), limit), remote.Options{})
+	m := newMachine(t, tiered.Options{Far: []tiered.Far{{Name: "redis", Store: slow, Timeout: time.Second}}})
+	random := rand.NewChaCha8([32]byte{byte(timing.Seed(t))})
+	incompressible := func(name string, size int) *store.Entry {
+		e := storetest.New(t, name, size)
+		for i := range e.Artifact.Binaries {
+			_, _ = random.Read(e.Artifact.Binaries[i].Data)
+		}
+		if res, err := near.Put(t.Context(), e); err != nil || res != store.Stored {
+			t.Fatal(res, err)
+		}
+		return e
+	}
+	large, larger, small := incompressible("large", 3*mib), incompressible("larger", 3*mib), incompressible("small", 10)
+	rate.Store(2 * mib)
+	begin := time.Now()
+	if e, err := m.Get(t.Context(), large.Key); err != nil || e.From != "redis" {
+		t.Fatal(e, err)
+	}
+	if took := time.Since(begin); took < time.Second {
+		t.Errorf("it took %v: the line is not slow", took)
+	}
+	rate.Store(mib / 4)
+	if e, err := m.Get(t.Context(), larger.Key); err == nil {
+		t.Error("12 s of waiting:", e)
+	}
+	if e, err := m.Get(t.Context(), small.Key); err != nil || e.From != "redis" {
 		t.Error(e, err)
 	}
 	m.settle(t)

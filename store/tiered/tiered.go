@@ -89,7 +89,7 @@ const (
 	defaultQueued    = 1024
 
 	// Uploads, which nobody waits for, have longer for large artifacts.
-	uploadPerMiB = time.Second
+	uploadPerKiB = time.Second / 1024
 )
 
 // Store is a near store with others behind it. It is safe for concurrent use. What it does not
@@ -260,7 +260,7 @@ func (s *Store) write(t *tier, size int64, f func(context.Context) error) error 
 		s.count(stats.RemotePutsDropped)
 		return errBroken
 	}
-	limit := t.Timeout + uploadPerMiB*time.Duration(size>>20)
+	limit := t.Timeout + uploadPerKiB*time.Duration(size>>10)
 	for pause := shortestLook; ; pause *= 2 {
 		_, err := call(s, s.base, within(limit), func(ctx context.Context) (struct{}, error) { return struct{}{}, f(ctx) }, nil)
 		s.settle(s.base, t, &t.writes, err, limit)

@@ -183,12 +183,12 @@ func Create(ctx context.Context, a *cli.App, dirs []string, to string, o CreateO
 		fmt.Fprintf(a.Err, "kernstash: without %s of a worker: 'kernstash worker run --once' does them\n", human.Plural(r.Waiting, "job"))
 	}
 	return a.Report(r, true, func() {
-		a.Printf("%s: %s of %s, %s, compressed to %s", human.Printable(to, false), human.Plural(r.Entries, "entry"),
+		text := fmt.Sprintf("%s: %s of %s, %s, compressed to %s", human.Printable(to, false), human.Plural(r.Entries, "entry"),
 			human.Plural(r.Devices, "device"), human.Size(r.Bytes), human.Size(size))
 		if r.Signer != "" {
-			a.Printf(", signed by %s", r.Signer)
+			text += ", signed by " + r.Signer
 		}
-		a.Printf("\n")
+		a.Printf("%s", human.WrapLines(text+"\n", 2, a.Terminal().Lines))
 		writeCaches(a, r.Caches)
 	})
 }
@@ -326,7 +326,8 @@ func Import(ctx context.Context, a *cli.App, name, dir string, trust []string) e
 			return err
 		}
 		return a.Report(imported{Into: dir, Layer: true, Stored: len(r.Entries)}, true, func() {
-			a.Printf("unpacked %s into %s: KERNSTASH_LAYERS=%[2]s has programs use it\n", human.Plural(len(r.Entries), "entry"), human.Printable(dir, false))
+			text := fmt.Sprintf("unpacked %s into %s: KERNSTASH_LAYERS=%[2]s has programs use it\n", human.Plural(len(r.Entries), "entry"), human.Printable(dir, false))
+			a.Printf("%s", human.WrapLines(text, 2, a.Terminal().Lines))
 		})
 	}
 	if s.Dir == "" {

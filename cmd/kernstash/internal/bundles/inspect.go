@@ -3,6 +3,7 @@ package bundles
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/user"
@@ -14,7 +15,6 @@ import (
 	"github.com/kernstash/kernstash/bundle"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store/disk"
@@ -154,9 +154,10 @@ func (r *inspected) write(a *cli.App, o InspectOptions) {
 	if r.Signer != "" {
 		signed = "signed by " + r.Signer
 	}
-	a.Printf("%s: %s, %s, made by kernstash %s, the newest of %s, %s; to build it took %s\n", human.Printable(r.Bundle, false),
+	t := a.Terminal()
+	a.Printf("%s", human.WrapLines(fmt.Sprintf("%s: %s, %s, made by kernstash %s, the newest of %s, %s; to build it took %s\n", human.Printable(r.Bundle, false),
 		human.Plural(r.Entries, "entry"), human.Size(r.Bytes), human.Printable(r.By, false), r.Created.Local().Format(time.DateOnly), signed,
-		human.Time(time.Duration(r.Saves*float64(time.Millisecond))))
+		human.Time(time.Duration(r.Saves*float64(time.Millisecond)))), 2, t.Lines))
 	head := []string{"API", "DEVICE", "DRIVER", ">ENTRIES", ">SIZE"}
 	if o.Here {
 		head = append(head, "HERE")
@@ -173,11 +174,12 @@ func (r *inspected) write(a *cli.App, o InspectOptions) {
 		rows = append(rows, row)
 	}
 	if len(rows) > 0 {
-		_ = terminal.WriteTable(a.Out, head, rows) // to memory
+		_ = t.WriteTable(a.Out, head, rows) // to memory
 	}
 	writeCaches(a, r.Caches)
 	for _, l := range r.Leaks {
-		a.Printf("%s  %s (%s)\n", human.Printable(l.Text, false), human.Printable(l.File, false), human.Plural(l.In, "file"))
+		text := fmt.Sprintf("%s  %s (%s)\n", human.Printable(l.Text, false), human.Printable(l.File, false), human.Plural(l.In, "file"))
+		a.Printf("%s", human.WrapLines(text, 4, t.Lines))
 	}
 	if o.Leaks && len(r.Leaks) == 0 {
 		a.Printf("no path and no name of this machine is in it\n")

@@ -259,6 +259,9 @@ func writeStatus(c cli.Cache, st worker.Status) {
 		c.Printf("; %d done, %d dropped, %d not possible here, %s of processor time", st.Done, st.Refused, st.Kept, human.Time(st.CPU))
 	}
 	c.Printf(", in %s\n", human.Printable(c.Settings.Dir, false))
+	if st.Uploads > 0 && len(c.Settings.Remote) == 0 && node.Uploader(c.Settings, c.Disk) == nil {
+		c.Printf("to be uploaded: %d, and no remote is set here: set KERNSTASH_REMOTE (setting remote), or run an agent\n", st.Uploads)
+	}
 	if len(st.GivenUp) > 0 {
 		c.Printf("given up, for two weeks or until 'kernstash clear':\n")
 	}

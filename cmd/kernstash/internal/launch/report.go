@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/bundles"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/frameworks"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
@@ -29,7 +30,7 @@ func (o *Outcome) write(w io.Writer, full bool, width int) {
 
 func (o *Outcome) writeTable(w io.Writer, full bool, width int) {
 	if o.Outcomes.Asked == 0 {
-		fmt.Fprintf(w, "kernstash: nothing was asked of the cache: %s\n%s", human.Printable(o.Note, false), o.frameworksText(full)+o.Restored.text())
+		fmt.Fprintf(w, "kernstash: nothing was asked of the cache: %s\n%s", human.Printable(o.Note, false), o.frameworksText(full)+o.Restored.Text())
 		return
 	}
 	n := o.Outcomes
@@ -57,7 +58,7 @@ func (o *Outcome) writeTable(w io.Writer, full bool, width int) {
 	if o.Jobs > 0 {
 		fmt.Fprintf(w, "  left to be finished in the background: %d\n", o.Jobs)
 	}
-	fmt.Fprint(w, o.frameworksText(full)+o.Restored.text())
+	fmt.Fprint(w, o.frameworksText(full)+o.Restored.Text())
 	if len(o.Out) > 0 {
 		fmt.Fprintf(w, "  stayed out of processes: %s\n", Reasons(o.Out))
 	}
@@ -177,7 +178,7 @@ type Outcome struct {
 	Frameworks []frameworks.Decision `json:"frameworks,omitempty"`      // whose own caches were switched on, or why not
 	Kept       []frameworks.Cache    `json:"frameworks_kept,omitempty"` // what they hold now
 
-	Restored *Restored `json:"restored,omitempty"` // what was used of the bundle
+	Restored *bundles.Used `json:"restored,omitempty"` // what was used of the bundle
 
 	runlog.Summary
 }

@@ -40,6 +40,7 @@ type pingedTier struct {
 const (
 	ok          = "ok"
 	unsupported = "none"
+	late        = "no answer in time"
 	trips       = 5
 	// grain is the precision of the times that remotes tell.
 	grain = time.Second
@@ -99,7 +100,7 @@ func (c *Chain) ping(ctx context.Context, t Tier) (p pingedTier) {
 		begin := time.Now()
 		err := call(func(ctx context.Context) error { _, err := t.Objects.Get(ctx, name, 1); return missing(err) })
 		if err != nil {
-			p.Read = said(err)
+			p.Read = without(t, name, err)
 			return p
 		}
 		if took := time.Since(begin); i == 0 || took < least {
@@ -172,7 +173,7 @@ func said(err error) string {
 	case errors.Is(err, remote.ErrUnsupported):
 		return unsupported
 	case errors.Is(err, context.DeadlineExceeded):
-		return "no answer in time"
+		return late
 	}
 	return err.Error()
 }
@@ -196,6 +197,9 @@ func (r *pinged) text(a *cli.App) {
 			a.Printf("%.2f ms, ", p.TripMS)
 		}
 		a.Printf("%s\n", strings.Join(parts, ", "))
+		if todo := advice(p.Read); p.Read != ok && todo != "" {
+			a.Printf("  %s\n", todo)
+		}
 		if p.SkewSec != nil && *p.SkewSec != 0 {
 			a.Printf("  its clock is %+.0f s ahead of this machine's\n", *p.SkewSec)
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,15 +50,55 @@ func put(ctx context.Context, t Tier, e *store.Entry) (store.PutResult, error) {
 // errTooLarge says that a remote takes no object of that size. Another may.
 var errTooLarge = errors.New("too large for it")
 
-// reach reports whether a remote answers, in the time of one call.
+// reach reports whether a remote answers, in the time of one call. Its error has the remote's name, and what to do.
 func (c *Chain) reach(ctx context.Context, t Tier) error {
 	ctx, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
-	_, err := t.Objects.Get(ctx, t.Store.Name(key.Key{}), 1)
+	name := t.Store.Name(key.Key{})
+	_, err := t.Objects.Get(ctx, name, 1)
 	if err := missing(err); err != nil {
-		return fmt.Errorf("%s: %s", t.Name, said(err))
+		text := without(t, name, err)
+		if todo := advice(text); todo != "" {
+			text = strings.TrimRight(text, ".") + "; " + todo
+		}
+		return fmt.Errorf("%s: %s", t.Name, text)
 	}
 	return nil
+}
+
+// without is what became of getting an object, without the name of the object, which nobody has put there.
+func without(t Tier, name string, err error) string {
+	text := said(err)
+	_, cause, ok := strings.Cut(text, name)
+	if !ok {
+		return text
+	}
+	cause = strings.TrimPrefix(cause, " in "+fmt.Sprint(t.Objects))
+	return strings.TrimPrefix(cause, ": ")
+}
+
+// hints are what to do about what engines say, the first that fits.
+var hints = []struct {
+	says []string
+	todo string
+}{
+	{[]string{late}, "setting remote-timeout is how long it has"},
+	{[]string{"connection refused"}, "is the server running, and is that its port?"},
+	{[]string{"no such host"}, "is the name right?"},
+	{[]string{"NoSuchBucket"}, "make the bucket, or mend its name in the address"},
+	{[]string{"no credentials", "WRONGPASS", "NOAUTH", "InvalidAccessKeyId", "SignatureDoesNotMatch", "401", "InvalidToken", "ExpiredToken"}, "docs/FLEET.md says where credentials are looked for"},
+	{[]string{"NOPERM", "403"}, "docs/FLEET.md says which rights a node and a builder need"},
+	{[]string{"x509:", "certificate"}, "the parameter ca-file (S3: ca) names the authorities to trust"},
+	{[]string{"speak Redis's protocol"}, "is it a Redis, and one without TLS? With TLS the address begins with rediss://"},
+}
+
+func advice(text string) string {
+	for _, h := range hints {
+		if slices.ContainsFunc(h.says, func(s string) bool { return strings.Contains(text, s) }) {
+			return h.todo
+		}
+	}
+	return ""
 }
 
 // errEveryName says that something answers whatever it is asked, as the page of a login does.
@@ -119,11 +160,11 @@ func (c *Chain) upload(ctx context.Context, e *store.Entry) spool.Outcome {
 	refused := 0
 	var failed, why []string
 	for _, t := range c.Tiers {
-		err := c.reach(ctx, t)
-		var res store.PutResult
-		if err == nil {
-			res, err = put(ctx, t, e)
+		if err := c.reach(ctx, t); err != nil {
+			failed = append(failed, err.Error())
+			continue
 		}
+		res, err := put(ctx, t, e)
 		switch {
 		case errors.Is(err, errTooLarge), errors.Is(err, store.ErrStays), errors.Is(err, trust.ErrUntrusted):
 			refused++

@@ -545,3 +545,27 @@ func FuzzParseKeys(f *testing.F) {
 		}
 	})
 }
+
+// What to do is said where it is known.
+func TestAdvice(t *testing.T) {
+	t.Parallel()
+	for says, want := range map[string]string{
+		"no answer in time": "remote-timeout",
+		"dial tcp 127.0.0.1:1: connect: connection refused":                                "is the server running",
+		"dial tcp: lookup cache.invalid on 10.0.0.1:53: no such host":                      "is the name right",
+		"the server answers 404 NoSuchBucket: The specified bucket does not exist.":        "make the bucket",
+		"the server answers 403 InvalidAccessKeyId":                                        "where credentials are looked for",
+		"permission denied: WRONGPASS invalid username-password pair or user is disabled":  "where credentials are looked for",
+		"permission denied: NOPERM this user has no permissions":                           "which rights",
+		"the server answers 403 AccessDenied: Access Denied.":                              "which rights",
+		"tls: failed to verify certificate: x509: certificate signed by unknown authority": "ca-file",
+		"the server does not speak Redis's protocol":                                       "rediss://",
+	} {
+		if got := advice(says); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want …%s…", says, got, want)
+		}
+	}
+	if got := advice("the server answers 500"); got != "" {
+		t.Errorf("of nothing known: %q", got)
+	}
+}

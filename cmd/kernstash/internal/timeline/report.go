@@ -26,6 +26,14 @@ func (w *Where) WriteText(out io.Writer, t terminal.Terminal) error {
 	text += fmt.Sprintf("  compiling %s, loading %s, waiting for somebody who compiled %s, all else %s\n",
 		took(w.CompilingMS), took(w.LoadingMS), took(w.WaitingMS), took(w.OtherMS))
 	fmt.Fprint(out, human.WrapColumns(text, t.Lines))
+	if len(w.Layers) > 0 {
+		var texts []string
+		for _, l := range w.Layers {
+			texts = append(texts, fmt.Sprintf("%d from %s", l.N, l.What))
+		}
+		fmt.Fprintf(out, "  found: %s\n", human.Printable(strings.Join(texts, ", "), false))
+	}
+	fmt.Fprint(out, w.Restored.Text())
 	if len(w.Processes) == 0 {
 		fmt.Fprintln(out, "  nothing was asked of the cache that took time")
 		return nil

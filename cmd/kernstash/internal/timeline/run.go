@@ -13,6 +13,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/bundles"
 	"github.com/kernstash/kernstash/internal/runlog"
 )
 
@@ -27,6 +28,14 @@ type Run struct {
 
 	Programs     []runlog.Program `json:"requests"`
 	MorePrograms int              `json:"requests_more,omitempty"`
+
+	From
+}
+
+// From says from where programs came that the user's own cache did not have.
+type From struct {
+	Layers   []runlog.Count `json:"from_layers,omitempty"` // directories, or names
+	Restored *bundles.Used  `json:"restored,omitempty"`    // the bundle that the command was run with
 }
 
 // maxFile is what is read of a file at most.
@@ -161,13 +170,15 @@ type Where struct {
 
 	Programs     []runlog.Program `json:"requests"`
 	MorePrograms int              `json:"requests_more,omitempty"`
+
+	From
 }
 
 // Where says where the time went.
 func (r *Run) Where() *Where {
 	w := &Where{
 		Command: r.Command, Status: r.Status, Begun: r.Begun, Millis: r.Millis, Processes: []Process{}, More: r.More,
-		Programs: append([]runlog.Program{}, r.Programs...), MorePrograms: r.MorePrograms,
+		Programs: append([]runlog.Program{}, r.Programs...), MorePrograms: r.MorePrograms, From: r.From,
 	}
 	var all []Slice
 	of := make(map[int][]Slice)

@@ -42,6 +42,31 @@ func example() *Run {
 	}}
 }
 
+// From where programs came, and what was used of a bundle, is said.
+func TestFrom(t *testing.T) {
+	t.Parallel()
+	for report, want := range map[string]string{
+		`"from_layers": [{"what": "/opt/kernels", "n": 3}, {"what": "the agent", "n": 1}]`:                          "  found: 3 from /opt/kernels, 1 from the agent\n",
+		`"from_layers": [{"what": "/b", "n": 2}], "restored": {"dir": "/b", "entries": 5, "hits": 2}`:               "  found: 2 from /b\n  of the bundle: 2 programs found\n",
+		`"restored": {"dir": "/b", "entries": 5, "hits": 0, "caches": [{"name": "triton"}], "ignored": ["triton"]}`: "  of the bundle: inert, no program was found among 5 entries; triton: left alone, as you have set its variables\n",
+		`"exit_status": 0`: "",
+	} {
+		r, err := parse([]byte(`{"command": ["x"], "begun": "2026-11-26T12:00:00Z", "elapsed_ms": 5, "timeline": [], ` + report + `}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b strings.Builder
+		if err := r.Where().WriteText(&b, terminal.Terminal{}); err != nil {
+			t.Fatal(err)
+		}
+		_, got, _ := strings.Cut(b.String(), "all else 5.00 ms\n")
+		got = strings.TrimSuffix(got, "  nothing was asked of the cache that took time\n")
+		if got != want {
+			t.Errorf("%s: %q, want %q", report, got, want)
+		}
+	}
+}
+
 func TestWhere(t *testing.T) {
 	t.Parallel()
 	r := example()
