@@ -259,7 +259,7 @@ func (o *Output) looksAtFiles(r *key.Recipe) bool {
 var knownFunctions = [...]func() *regexp.Regexp{
 	NVJitLink: pattern.Lazy(`^(nvJitLink|__nvJitLink)(Create|Destroy|AddData|AddFile|Complete|Version|API` +
 		`|Get(LinkedCubin|LinkedPtx|LinkedLTOIR|ErrorLog|InfoLog)(Size)?)(_12_[0-9]|_13_[0-4])?$`), // shim/nvjitlink/versions.h
-	// NVIDIA's own programs alone call __nvvmHandle and, from 13.0 on, __nvvmHandleTarget: see decision 189.
+	// Nobody is known to call __nvvmHandle and, from 13.0 on, __nvvmHandleTarget but NVIDIA: see decision 189.
 	LibNVVM: pattern.Lazy(`^(__nvvmHandle(Target)?|nvvm(Create|Destroy|Compile|Verify)Program|nvvm(Lazy)?AddModuleToProgram` +
 		`|nvvmGet(CompiledResult|ProgramLog)(Size)?|nvvmGetErrorString|nvvm(IR|LLVM)?Version|nvvmDisableConcurrentAPI)$`),
 }
