@@ -11,10 +11,11 @@ import (
 
 // Usage is what programs have done with a cache of another tool since [Reader.Watch].
 type Usage struct {
-	Name  string `json:"name"`
-	Files int    `json:"files"` // that were restored
-	Read  *int   `json:"read"`  // how many of them were read; nil where the file system does not tell
-	New   int    `json:"new"`   // files that programs have added
+	Name    string `json:"name"`
+	Files   int    `json:"files"`   // that were restored
+	Read    *int   `json:"read"`    // how many of them were read; nil where the file system does not tell
+	Written int    `json:"written"` // how many of them were written anew, and not read since
+	New     int    `json:"new"`     // files that programs have added
 }
 
 // unread is by how much a file was read before it was written, as far as its times say: file systems note
@@ -66,8 +67,18 @@ func (b *Reader) Used(ctx context.Context, dir string) (all []Usage, err error) 
 			}
 			if !files[path] {
 				u.New++
-			} else if info, err := d.Info(); err == nil && wasRead(info) {
+				return nil
+			}
+			info, err := d.Info()
+			if err != nil {
+				return nil
+			}
+			switch at, known := accessed(info); {
+			case !known, at.Equal(info.ModTime().Add(-unread)):
+			case at.After(info.ModTime()):
 				read++
+			default: // one that was made in place of it was read when it was made, as its times say
+				u.Written++
 			}
 			return nil
 		})

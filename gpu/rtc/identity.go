@@ -22,8 +22,12 @@ func (l *Library) identify() (key.Device, error) {
 	if l.path == "" {
 		return key.Device{}, fmt.Errorf("identify %s: %w", l.d.platform, errLibraries)
 	}
-	if name, err := l.unknownFunction(); name != "" || err != nil {
-		return key.Device{}, fmt.Errorf("identify %s: %w: a function that is not known, %s: %w", l.d.platform, errLibraries, name, err)
+	unknown, err := l.unknownFunctions()
+	if err != nil {
+		return key.Device{}, fmt.Errorf("identify %s: %w: %w", l.d.platform, errLibraries, err)
+	}
+	if len(unknown) > 0 {
+		return key.Device{}, fmt.Errorf("identify %s: %w: it has functions that are not known: %s", l.d.platform, errLibraries, strings.Join(unknown, ", "))
 	}
 	paths := []string{l.path}
 	late, loaded, err := l.opensLate(elfid.Loaded())

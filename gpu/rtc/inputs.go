@@ -259,26 +259,32 @@ func (o *Output) looksAtFiles(r *key.Recipe) bool {
 var knownFunctions = [...]func() *regexp.Regexp{
 	NVJitLink: pattern.Lazy(`^(nvJitLink|__nvJitLink)(Create|Destroy|AddData|AddFile|Complete|Version|API` +
 		`|Get(LinkedCubin|LinkedPtx|LinkedLTOIR|ErrorLog|InfoLog)(Size)?)(_12_[0-9]|_13_[0-4])?$`), // shim/nvjitlink/versions.h
-	LibNVVM: pattern.Lazy(`^(__nvvmHandle|nvvm(Create|Destroy|Compile|Verify)Program|nvvm(Lazy)?AddModuleToProgram` +
+	// Nobody is known to call __nvvmHandle and, from 13.0 on, __nvvmHandleTarget but NVIDIA: see decision 189.
+	LibNVVM: pattern.Lazy(`^(__nvvmHandle(Target)?|nvvm(Create|Destroy|Compile|Verify)Program|nvvm(Lazy)?AddModuleToProgram` +
 		`|nvvmGet(CompiledResult|ProgramLog)(Size)?|nvvmGetErrorString|nvvm(IR|LLVM)?Version|nvvmDisableConcurrentAPI)$`),
 }
 
-// unknownFunction returns the name of a function of the library that is not known, or "".
-func (l *Library) unknownFunction() (string, error) {
+// unknownFunctions returns the names of the library's functions that are not known.
+func (l *Library) unknownFunctions() ([]string, error) {
 	if !l.d.links {
-		return "", nil
+		return nil, nil
 	}
-	f, err := elf.Open(l.path)
+	return unknownFunctions(l.path, l.d.prefix, knownFunctions[l.api]())
+}
+
+// unknownFunctions returns the functions of a file whose names begin with a prefix and are not known.
+func unknownFunctions(path, prefix string, known *regexp.Regexp) (unknown []string, err error) {
+	f, err := elf.Open(path)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer f.Close()
 	all, err := f.DynamicSymbols()
 	for _, s := range all {
-		own := strings.HasPrefix(strings.TrimLeft(s.Name, "_"), l.d.prefix)
-		if own && s.Section != elf.SHN_UNDEF && elf.ST_TYPE(s.Info) == elf.STT_FUNC && !knownFunctions[l.api]().MatchString(s.Name) {
-			return s.Name, nil
+		own := strings.HasPrefix(strings.TrimLeft(s.Name, "_"), prefix)
+		if own && s.Section != elf.SHN_UNDEF && elf.ST_TYPE(s.Info) == elf.STT_FUNC && !known.MatchString(s.Name) {
+			unknown = append(unknown, s.Name)
 		}
 	}
-	return "", err
+	return unknown, err
 }

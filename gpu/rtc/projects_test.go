@@ -77,6 +77,10 @@ var projects = []project{
 		opts: "-std=c++20 --diag-suppress=39,161,174,177,186,940 --ptxas-options=--register-usage-level=10 -IINCLUDE -ITOOLKIT --gpu-architecture=sm_90a -default-device --pch",
 	},
 	{
+		name: "DeepGEMM 06a6ae2, csrc/jit/compiler.hpp, NVRTC from 12.8 on", file: "kernel.cu", source: includeSource,
+		opts: "-std=c++20 --diag-suppress=39,161,174,177,186,940 --ptxas-options=--register-usage-level=10 -IINCLUDE -ITOOLKIT --gpu-architecture=sm_90a -default-device --pch --device-int128",
+	},
+	{
 		name: "DeepGEMM 6439a3d, csrc/jit/compiler.hpp, DG_JIT_DEBUG=1", file: "kernel.cu", source: includeSource,
 		opts: "-std=c++17 --ptxas-options=--register-usage-level=10 --ptxas-options=--verbose -IINCLUDE --gpu-architecture=sm_80 -default-device",
 	},

@@ -65,7 +65,7 @@ func main() {
 		for _, dir := range strings.FieldsFunc(*include, func(r rune) bool { return r == ',' }) {
 			command = append(command, "-I", dir)
 		}
-		apps = append(apps, app{"CUB radix sort, C", append(command, *nvrtc), nil, nil})
+		apps = append(apps, app{"CUB radix sort, C", append(command, *nvrtc), []string{"HOME=%s"}, nil})
 	}
 	if *scripts != "" {
 		dir := absolute(*scripts)
@@ -81,8 +81,9 @@ func main() {
 			app{
 				"PyTorch jiterator",
 				[]string{*python, filepath.Join(dir, "torch_jiterator.py")},
-				[]string{"USE_PYTORCH_KERNEL_CACHE=0"},
-				[]string{"USE_PYTORCH_KERNEL_CACHE=1", "PYTORCH_KERNEL_CACHE_PATH=%s"},
+				// NVRTC has a cache of its own from 12.9 on, in HOME.
+				[]string{"HOME=%s", "USE_PYTORCH_KERNEL_CACHE=0"},
+				[]string{"HOME=%s", "USE_PYTORCH_KERNEL_CACHE=1", "PYTORCH_KERNEL_CACHE_PATH=%s"},
 			},
 		)
 	}

@@ -107,6 +107,9 @@ func UsageText(u bundle.Usage) string {
 	default:
 		text += fmt.Sprintf("%d of %s read", *u.Read, human.Plural(u.Files, "file"))
 	}
+	if u.Written > 0 {
+		text += fmt.Sprintf(", %d written anew", u.Written)
+	}
 	if u.New > 0 {
 		text += fmt.Sprintf(", %d new", u.New)
 	}
