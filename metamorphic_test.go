@@ -343,7 +343,7 @@ func startMetamorphic(t *testing.T, seed uint64, processes []*metaProcess) *meta
 	}
 	for j := range len(processes) + 2 {
 		o := metaConfig{
-			Root: m.root, ConfigFile: config, Layers: layers, MaxSize: -1, Eviction: []string{"lru", "cost"}[m.rnd.IntN(2)],
+			Root: m.root, ConfigFile: config, Layers: layers, MaxSize: -1, Eviction: []Eviction{EvictLRU, EvictCost}[m.rnd.IntN(2)],
 			NoDisk: pick(8), NoMemory: pick(2), Slow: pick(3), NoLocks: pick(5), Deferred: deferred,
 			Flags: map[string]string{"capture-quiet": "1ms"},
 		}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/capability"
 	"github.com/kernstash/kernstash/gpu/rtc"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
@@ -23,8 +24,8 @@ type compiler struct {
 }
 
 var (
-	_ kernstash.Runtime[*Module, *Kernel] = (*compiler)(nil)
-	_ kernstash.HeaderSearcher            = (*compiler)(nil)
+	_ kernstash.Runtime[*Module, *Kernel]          = (*compiler)(nil)
+	_ capability.HeaderSearcher[kernstash.Request] = (*compiler)(nil)
 )
 
 // Build compiles a recipe, and loads what was made.

@@ -132,8 +132,8 @@ func (p *CachedProgram) Native(device int) (*Program, error) { return p.core().N
 // Origin says where the program came from.
 func (p *CachedProgram) Origin() kernstash.Origin { return p.core().Origin() }
 
-// Against says why the program is not stored; empty if nothing is against it.
-func (p *CachedProgram) Against() string { return p.core().Against() }
+// UncacheableReason returns why the program is not stored; empty if it may be.
+func (p *CachedProgram) UncacheableReason() string { return p.core().UncacheableReason() }
 
 // Release ends one use of the program.
 func (p *CachedProgram) Release() { p.core().Release() }

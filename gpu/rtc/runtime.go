@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/kernstash/kernstash"
+	"github.com/kernstash/kernstash/internal/capability"
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/arithmetic"
 	"github.com/kernstash/kernstash/internal/cache"
@@ -21,8 +22,8 @@ import (
 type Runtime struct{ Library *Library }
 
 var (
-	_ kernstash.Runtime[*Output, struct{}] = Runtime{}
-	_ kernstash.HeaderSearcher             = Runtime{}
+	_ kernstash.Runtime[*Output, struct{}]         = Runtime{}
+	_ capability.HeaderSearcher[kernstash.Request] = Runtime{}
 )
 
 // Devices returns 1.

@@ -88,7 +88,7 @@ func (p *pool) HeaderSearch(device int, dir string, _ engine.Request) (deps.Sear
 
 // CheckOptions implements engine.Host.
 func (p *pool) CheckOptions(device int, words []string) error {
-	return p.devices[device].AgainstOptions(words)
+	return p.devices[device].CheckOptions(words)
 }
 
 // Delivery says that a worker makes the artifact where code is made at launches: asking
