@@ -3,8 +3,8 @@ package kernstash
 import (
 	"context"
 
-	"github.com/kernstash/kernstash/internal/capability"
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/capability"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )

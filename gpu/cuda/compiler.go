@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/internal/capability"
 	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/internal/capability"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )

@@ -7,10 +7,10 @@ import (
 	"slices"
 
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/internal/capability"
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/driver"
+	"github.com/kernstash/kernstash/internal/capability"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )

@@ -8,10 +8,10 @@ import (
 	"slices"
 
 	"github.com/kernstash/kernstash"
-	"github.com/kernstash/kernstash/internal/capability"
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/arithmetic"
 	"github.com/kernstash/kernstash/internal/cache"
+	"github.com/kernstash/kernstash/internal/capability"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
