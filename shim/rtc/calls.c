@@ -59,7 +59,7 @@ static int real_ask(const struct rtc_program *p, enum rtc_function f, void *a, v
 
 /* Compiles what was only answered for: something is asked that the answers do not hold.
  * The program, if there is one, is locked. Names that were given out stay. */
-static void settle(struct rtc_program *p)
+static void compile_late(struct rtc_program *p)
 {
 	if (p == NULL || !p->served)
 		return;
@@ -279,7 +279,7 @@ static int compile(struct rtc_program *p, int n, const char *const *options)
 	ksf_step step;
 
 	bool again = p->served || p->compiled;
-	settle(p);
+	compile_late(p);
 	p->compiled = true;
 	const char *mode = library_arithmetic();
 	if (again || p->unknown != NULL || mode != NULL || !rtc_are_options(n, options)) {
@@ -374,7 +374,7 @@ int rtc_ask(struct rtc_caller c, enum rtc_function f, void *program, void *a, vo
 	int code = 0;
 	struct rtc_program *p = rtc_enter(&c, f, program, &real);
 	if (p == NULL || !answer(p, f, a, b, &code)) {
-		settle(p);
+		compile_late(p);
 		code = real == NULL ? RTC_INTERNAL_ERROR : real(program, a, b);
 	}
 	if (p == NULL)

@@ -130,8 +130,8 @@ struct shadow {
 	atomic_uint references;
 	cl_program handle;
 	cl_context context;  /* whose references it is not to show in; NULL: in none */
-	bool settled, settled_well; /* the driver has built the same in the application's program, or would not */
-	atomic_uint settling; /* claimed by who has the driver do so */
+	bool late_done, built_well; /* the driver has built the same in the application's program, or would not */
+	atomic_uint building_late; /* claimed by who has the driver do so */
 	bool is_program;     /* the handle is the application's own: a restored link */
 	bool is_object;      /* of a compilation, to be linked */
 	ksf_message *kept;       /* what the library said of each device, without the binaries */
@@ -221,7 +221,7 @@ void program_taken_over(struct program *p);
 void program_kernel_gone(struct program *p, bool restored);
 /* Makes the driver build what the program was restored from, once: false if it would not.
  * Who comes while another thread is at it waits for that. */
-bool program_settle(struct program *p);
+bool program_build_late(struct program *p);
 
 /* compile.c */
 
@@ -274,7 +274,7 @@ bool ask(uint32_t what, cl_uint n, const cl_device_id *devices, const ksf_messag
 uint64_t arguments(struct program *p, cl_uint n, const cl_device_id *list, notify_fn notify, const void *user_data);
 /* Has the driver itself build for the devices that the program was built for and that are not in the set, which is
  * built for next. Says whether there are any. */
-bool settle_others(struct program *p, uint64_t set);
+bool build_others_late(struct program *p, uint64_t set);
 
 /* pocl.c */
 
