@@ -75,12 +75,13 @@ const Counting = " " + ForbiddenNames + " " + assemblerNames + " " + namesOfPath
 
 // pairs holds which two characters follow one another in them, so that the
 // many identifiers that are in none cost one look.
-var pairs lexer.Pairs
+var pairs = pairsOf(Counting)
 
-func init() {
-	for i := range len(Counting) - 1 {
-		pairs.Add(Counting[i], Counting[i+1])
+func pairsOf(text string) (all lexer.Pairs) {
+	for i := range len(text) - 1 {
+		all.Add(text[i], text[i+1])
 	}
+	return all
 }
 
 // Counts says whether an identifier is a part of a name that counts.
