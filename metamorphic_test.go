@@ -61,14 +61,14 @@ func (m *meta) note(format string, args ...any) {
 	m.done = append(m.done, fmt.Sprintf(format, args...))
 }
 
-// asks says whether a worker asks its stores for a program.
+// asks reports whether a worker asks its stores for a program.
 func (p *metaPlayer) asks(i int) bool {
 	prog := metaProgramAt(i)
 	least, _ := strconv.Atoi(p.o.Flags["min-device-image-size"])
 	return !p.o.NoDisk && !prog.Unstored && len(prog.Source) >= least
 }
 
-// stores says whether a worker stores what it builds of a program.
+// stores reports whether a worker stores what it builds of a program.
 func (p *metaPlayer) stores(i int) bool {
 	return p.asks(i) && !p.off && !metaProgramAt(i).Fails && p.o.Flags["min-build-time"] == ""
 }

@@ -157,7 +157,7 @@ func (j *Job) check() error {
 	return j.Environment.check()
 }
 
-// isVariant says whether v may name a launch: a kernel and a local size.
+// isVariant reports whether v may name a launch: a kernel and a local size.
 func isVariant(v string) bool {
 	kernel, size, _ := strings.Cut(v, "/")
 	first := strings.TrimPrefix(size, "auto-")

@@ -213,7 +213,7 @@ func (w *worker) end() string {
 	return ""
 }
 
-// asked says whether somebody wants the worker to end.
+// asked reports whether somebody wants the worker to end.
 func (w *worker) asked() bool {
 	_, at, err := w.o.Store.ReadNote(disk.StopNote)
 	return err == nil && !at.Before(w.begun)

@@ -153,7 +153,7 @@ func archFor(c Capability, supported func() ([]int, error), virtual bool) string
 	return c.VirtualArch() // the device is too old for it, and it will say so
 }
 
-// namesArch says whether options may name an architecture.
+// namesArch reports whether options may name an architecture.
 func namesArch(options string) bool {
 	return strings.Contains(options, "-arch") || strings.Contains(options, "-gpu-architecture")
 }

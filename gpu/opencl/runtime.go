@@ -38,7 +38,7 @@ type RuntimeOptions struct {
 	CaptureUnlaunched bool
 }
 
-// ahead says whether code is made at the build.
+// ahead reports whether code is made at the build.
 func (o *RuntimeOptions) ahead() bool {
 	return len(o.SpecializeLocalSizes)+len(o.SpecializeVariants) > 0 || o.CaptureUnlaunched
 }

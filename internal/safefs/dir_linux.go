@@ -108,7 +108,7 @@ func (d Dir) publishUnnamed(name string, mtime int64, contents [][]byte) error {
 	return fmt.Errorf("file without a name: %w", errors.ErrUnsupported)
 }
 
-// gone says whether d was removed.
+// gone reports whether d was removed.
 func (d Dir) gone() bool {
 	info, err := d.Stat()
 	return err == nil && info.Links == 0

@@ -88,7 +88,7 @@ func lineEnd(src []byte, i int) (end int, blanks bool) {
 // IsRareSpace reports whether c is white space that is not of ASCII.
 func IsRareSpace(c rune) bool { return c == '\u180e' || c >= 0x80 && unicode.IsSpace(c) }
 
-// SplitsWords says whether a character of an option is part of no identifier.
+// SplitsWords reports whether a character of an option is part of no identifier.
 func SplitsWords(c rune) bool { return c < 0x80 && !IsWord(byte(c)) || IsRareSpace(c) }
 
 // IsBlank reports whether c is white space within a line of logical text.

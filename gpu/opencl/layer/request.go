@@ -227,7 +227,7 @@ func (r *Request) coreOfUnits(tells bool, on *deviceContext, known *programs) (e
 	return out, err
 }
 
-// equalConstants says whether two lists say the same.
+// equalConstants reports whether two lists say the same.
 func equalConstants(a, b []key.SpecConstant) bool {
 	sorted := func(c []key.SpecConstant) []key.SpecConstant {
 		return slices.SortedStableFunc(slices.Values(c), func(a, b key.SpecConstant) int { return cmp.Compare(a.ID, b.ID) })
