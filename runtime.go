@@ -112,7 +112,7 @@ func (e *UnfitError) Unwrap() error { return ErrNotCacheable }
 var ErrOutOfResources = errors.New("out of resources")
 
 // ErrAbandoned is wrapped by a Runtime's Build and Load when they were given up:
-// nothing is known of the program or the artifact, and who waits for it goes on.
+// nothing is known of the program or the artifact, and callers that wait for it go on.
 var ErrAbandoned = errors.New("given up")
 
 // ErrBusy is wrapped by an adapter's error when launches are under way: asking

@@ -55,7 +55,7 @@ type Job struct {
 	Environment Environment
 
 	// Headers are contents of header files that the recipe names, by digest, as
-	// far as who adds the job has them; the others may be in the cache already.
+	// far as the caller that adds the job has them; the others may be in the cache already.
 	// They go there. Read returns none.
 	Headers map[key.Digest][]byte
 

@@ -401,7 +401,7 @@ func (w *worker) ended(e *spool.Entry, begin time.Time, state spool.JobState, re
 	w.tell()
 }
 
-// tell writes how the worker is for who asks.
+// tell writes how the worker is, for those who ask.
 func (w *worker) tell() {
 	st := w.status
 	st.Last = slices.Clone(st.Last)

@@ -13,7 +13,7 @@ import (
 )
 
 // Status is how the worker of a root is, or was when it ended. It is kept in the
-// root, for who asks.
+// root, for those who ask.
 type Status struct {
 	Running bool      `json:"running"`
 	PID     int       `json:"pid,omitempty"`  // in the worker's own name space
@@ -127,7 +127,7 @@ func note(s *disk.Store) (st Status, err error) {
 	return st, err
 }
 
-// askEvery is how often who waits looks again.
+// askEvery is how often a caller that waits looks again.
 const askEvery = 100 * time.Millisecond
 
 // What a worker may take to be seen that others have started a moment ago, and one

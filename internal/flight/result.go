@@ -171,7 +171,7 @@ func (c *call) settle(err error) {
 	}
 }
 
-// wait waits for the call's end, or for the caller's. leaveGraph is nil for who has not started it.
+// wait waits for the call's end, or for the caller's. leaveGraph is nil for a caller that has not started it.
 func (c *call) wait(ctx context.Context, leaveGraph func()) (ended bool, err error) {
 	if leaveGraph == nil {
 		if leaveGraph, err = enterGraph(ctx, c); err != nil {

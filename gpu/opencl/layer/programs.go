@@ -84,7 +84,7 @@ func (p *deviceContext) compiledUnits(units []*compiled) func(device int) []key.
 // answers are where the answers of a program that was restored are, for each device of the
 // request; nil: there are none. What a restore needs is machine code. What an application is
 // answered when it asks for a program's binary is what the driver would have given it, PTX of
-// twice the size; most never ask. So a large one is read for who asks.
+// twice the size; most never ask. So a large one is read when it is asked for.
 type answers []struct {
 	key  key.Key
 	size int64 // of the answer that was not read; 0: there is none

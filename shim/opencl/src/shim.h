@@ -114,7 +114,7 @@ extern struct library_front library_layer;
 
 enum inject { INJECT_NONE, INJECT_LAYER, INJECT_PRELOAD, INJECT_AUTO };
 enum inject inject_wanted(void);      /* by the environment; NONE: nothing was said */
-bool inject_claim(enum inject d);     /* the first who asks is the one: false for all others */
+bool inject_claim(enum inject d);     /* the first caller has it: false for all others */
 bool stepped_aside(void);         /* this thread's calls are the library's own */
 /* Whether a function is of a library that is a driver. */
 bool is_driver_of(const void *function);
@@ -131,7 +131,7 @@ struct shadow {
 	cl_program handle;
 	cl_context context;  /* whose references it is not to show in; NULL: in none */
 	bool late_done, built_well; /* the driver has built the same in the application's program, or would not */
-	atomic_uint building_late; /* claimed by who has the driver do so */
+	atomic_uint building_late; /* claimed by the caller that has the driver do so */
 	bool is_program;     /* the handle is the application's own: a restored link */
 	bool is_object;      /* of a compilation, to be linked */
 	ksf_message *kept;       /* what the library said of each device, without the binaries */
@@ -191,7 +191,7 @@ struct program {
 	uint64_t id;         /* the library's name for the program; 0: none */
 	uint64_t *launches;  /* that were told lately, by hash; NULL: none */
 	unsigned nlaunches;  /* told */
-	atomic_uint building; /* claimed by who has it built */
+	atomic_uint building; /* claimed by the caller that has it built */
 	atomic_bool pending; /* a build by the driver, which will call back */
 };
 
