@@ -324,7 +324,7 @@ KERNSTASH_API int kernstash_lookup_get_or_build(kernstash_lookup *lookup, kernst
 
 /* Said by build before it returns what is not 0: the compiler itself refuses the
  * program, and will again. Everybody in this process who asks for it gets this code
- * and log at once. A build that fails without this is tried again by the next caller. */
+ * and log at once. A build that fails without this is tried again by who asks next. */
 KERNSTASH_API int kernstash_lookup_fail(kernstash_lookup *lookup, int code, const char *log);
 
 /* Of the last get_or_build that failed: the code of kernstash_lookup_fail, else what
