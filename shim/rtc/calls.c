@@ -5,11 +5,11 @@ struct library_front rtc_front_end = {.runtime = "rtc"};
 
 void rtc_passed(const struct rtc_api *api, const char *reason) { library_passed(&rtc_front_end, api->number, reason); }
 
-static _Thread_local int aside;
+static _Thread_local int own_call;
 
-void kernstash_rtc_aside(int on) { aside = on; }
+void kernstash_rtc_aside(int on) { own_call = on; }
 
-bool rtc_aside(void) { return aside != 0; }
+bool rtc_aside(void) { return own_call != 0; }
 
 struct rtc_program *rtc_enter(struct rtc_caller *c, enum rtc_function f, void *program, void *real)
 {
@@ -75,7 +75,7 @@ static void compile_late(struct rtc_program *p)
 int rtc_create(struct rtc_caller c, void **program, const char *source, const char *name, int nheaders,
 	const char *const *headers, const char *const *includes)
 {
-	struct rtc_library *l = aside != 0 ? NULL : rtc_library_for(&c);
+	struct rtc_library *l = own_call != 0 ? NULL : rtc_library_for(&c);
 	int (*create)(void **, const char *, const char *, int, const char *const *, const char *const *);
 	*(void **)&create = l != NULL ? l->real[RTC_CREATE] : rtc_real(&c, RTC_CREATE);
 	if (create == NULL)

@@ -24,7 +24,7 @@ void program_put(struct program *p)
 
 struct program *program_add(cl_program handle, uint32_t kind, size_t length, const char *unknown)
 {
-	struct program *p = handle == NULL || stepped_aside() ? NULL : calloc(1, sizeof(*p));
+	struct program *p = handle == NULL || in_own_call() ? NULL : calloc(1, sizeof(*p));
 	if (p == NULL)
 		return NULL;
 	*p = (struct program){

@@ -115,7 +115,7 @@ extern struct library_front library_layer;
 enum inject { INJECT_NONE, INJECT_LAYER, INJECT_PRELOAD, INJECT_AUTO };
 enum inject inject_wanted(void);      /* by the environment; NONE: nothing was said */
 bool inject_claim(enum inject d);     /* the first caller has it: false for all others */
-bool stepped_aside(void);         /* this thread's calls are the library's own */
+bool in_own_call(void);         /* this thread's calls are the library's own */
 /* Whether a function is of a library that is a driver. */
 bool is_driver_of(const void *function);
 /* Whether whatever decides what a program is made of, and is asked about it, is the loader's or a driver's:
