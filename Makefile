@@ -6,7 +6,7 @@ BIN     = bin/kernstash
 COMPILE = scripts/progress compiling
 GOFILES = $(shell git ls-files '*.go')
 
-.PHONY: help demo build lib s3server fleetsim test check modules test-full test-timing lint vet fmt cross fuzz bench bench-million applications replay results figures clean drivers drivers-test drivers-cuda
+.PHONY: help demo build lib s3server fleetsim test check modules test-full test-timing test-go lint vet fmt cross fuzz bench bench-million applications replay results figures clean drivers drivers-test drivers-cuda
 
 help: ## print what can be made
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z0-9-]+):.*## /\1	/' | expand -t 14
@@ -128,6 +128,10 @@ full-applications:
 test-timing: drivers-test s3server ## the tests that compare times, with nothing beside them
 	KERNSTASH_TEST_TIMING=1 $(TEST) -p 1 -parallel 1 -timeout 15m -count=1 -v -run '^TestTiming' \
 		$$(git grep -lE 'timing\.Only\(' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
+
+OTHER_GO ?= go1.27.4
+test-go: drivers-test ## the C library and its hosts, by another release of Go, which go fetches (OTHER_GO)
+	GOTOOLCHAIN=$(OTHER_GO) $(TEST) -vet=off -ldflags=-w -timeout 20m -count=1 ./capi ./shim/opencl/hosts
 
 lint: vet ## formatting, vet, staticcheck; the layering is a test (internal/layering)
 	@out="$$($(TOOL) gofumpt -l $(GOFILES))"; if [ -n "$$out" ]; then echo "gofumpt would change:"; echo "$$out"; exit 1; fi

@@ -69,6 +69,26 @@ type Jobs = cache.Jobs
 // Starter sees that somebody does the jobs that a Cache leaves. Package worker has one.
 type Starter = cache.Starter
 
+// Mode says what the disk tier, and its read-only layers, are used for.
+type Mode string
+
+// The modes.
+const (
+	ModeOn       Mode = settings.ModeOn       // entries are served and stored
+	ModeReadOnly Mode = settings.ModeReadOnly // entries are served, and nothing is stored
+	ModeRefresh  Mode = settings.ModeRefresh  // everything is built, and replaces what is stored
+	ModeObserve  Mode = settings.ModeObserve  // everything is built, and compared with what is stored
+)
+
+// Eviction says which entries go first when the disk tier is over its limit.
+type Eviction string
+
+// The ways to evict.
+const (
+	EvictCost Eviction = settings.EvictCost // those that save least build time per byte
+	EvictLRU  Eviction = settings.EvictLRU  // those that were not used for longest
+)
+
 // Options configure a Cache. The zero value works: every field that is zero
 // takes its default, then the settings file, and the environment has the last
 // word (default < file < Options < KERNSTASH_*).
@@ -77,11 +97,9 @@ type Options struct {
 	// ~/.cache/kernstash. It is made with mode 0700 when first needed.
 	Dir string
 
-	// Mode says what Dir and Layers are used for: "on" (the default),
-	// "read-only", "refresh" (everything is built, and replaces what is stored)
-	// or "observe" (everything is built, and compared with what is stored). The
-	// memory tier works in each.
-	Mode string
+	// Mode says what Dir and Layers are used for; default ModeOn. The memory tier
+	// works in each.
+	Mode Mode
 
 	// NoDisk and NoMemory switch a tier off. Without the disk tier the contexts of the
 	// Cache share artifacts in memory, 64 MiB at most; without both nothing is kept.
@@ -91,9 +109,8 @@ type Options struct {
 	// Eviction are not for another directory than Dir that the environment says.
 	MaxSize int64
 
-	// Eviction is what goes first over the limit: "cost" (the default: least
-	// build time saved per byte) or "lru".
-	Eviction string
+	// Eviction says what goes first over the limit; default EvictCost.
+	Eviction Eviction
 
 	// Layers are read-only roots that are asked after Dir, in order.
 	Layers []string
@@ -155,11 +172,11 @@ func (o Options) cache() cache.Options {
 	}
 	number := func(n int64) string { return strconv.FormatInt(max(n, 0), 10) }
 	set("dir", o.Dir, o.Dir != "")
-	set("mode", o.Mode, o.Mode != "")
+	set("mode", string(o.Mode), o.Mode != "")
 	set("persistent", "0", o.NoDisk)
 	set("in-mem", "0", o.NoMemory)
 	set("max-size", number(o.MaxSize), o.MaxSize != 0)
-	set("eviction", o.Eviction, o.Eviction != "")
+	set("eviction", string(o.Eviction), o.Eviction != "")
 	set("layers", strings.Join(o.Layers, string(filepath.ListSeparator)), len(o.Layers) > 0)
 	set("in-mem-eviction-threshold", number(o.MemoryBytes), o.MemoryBytes != 0)
 	set("in-mem-capacity", number(int64(o.MemoryPrograms)), o.MemoryPrograms != 0)

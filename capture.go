@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kernstash/kernstash/internal/capability"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/flight"
 	"github.com/kernstash/kernstash/spool"
@@ -30,7 +31,7 @@ type captureState struct {
 type captures[P, K any] struct {
 	x     *Context[P, K]
 	quiet time.Duration
-	rt    Capturer[P] // nil: the runtime never defers
+	rt    capability.Capturer[P, Job] // nil: the runtime never defers
 
 	mu      sync.Mutex
 	ended   *sync.Cond // of run
@@ -47,7 +48,7 @@ type captures[P, K any] struct {
 func (c *captures[P, K]) init(x *Context[P, K]) {
 	c.x = x
 	c.quiet = x.cache.Settings().CaptureQuiet
-	c.rt, _ = x.rt.(Capturer[P])
+	c.rt, _ = x.rt.(capability.Capturer[P, Job])
 	c.ended = sync.NewCond(&c.mu)
 	c.closed = make(chan struct{})
 }
@@ -217,7 +218,7 @@ func (c *captures[P, K]) close(deadline time.Time) (dropped []string) {
 		u.capture.deferral.Release()
 	}
 	c.mu.Unlock()
-	if d, ok := c.x.rt.(delegator); ok && d.Delegates() && c.x.cache.Writes() {
+	if d, ok := c.x.rt.(capability.Delegator); ok && d.Delegates() && c.x.cache.Writes() {
 		c.leave(all)
 	}
 	for _, u := range left {
@@ -228,9 +229,6 @@ func (c *captures[P, K]) close(deadline time.Time) (dropped []string) {
 
 // maxLeave bounds the captures that one Close leaves to the worker: each is a file.
 const maxLeave = 64
-
-// delegator is a Capturer whose captures a worker can make as well.
-type delegator interface{ Delegates() bool }
 
 // leave leaves captures that this process has no time for to the worker, and starts one
 // if the settings say so. No launch is noted any more.

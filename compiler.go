@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/kernstash/kernstash/deps"
+	"github.com/kernstash/kernstash/internal/capability"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -31,8 +32,8 @@ type Compiler struct {
 }
 
 var (
-	_ Runtime[[]byte, struct{}] = Compiler{}
-	_ HeaderSearcher            = Compiler{}
+	_ Runtime[[]byte, struct{}]          = Compiler{}
+	_ capability.HeaderSearcher[Request] = Compiler{}
 )
 
 // Devices returns 1.

@@ -146,15 +146,12 @@ func (x *Context[P, K]) hit(id *live.ID, image uint64) *Program[P, K] {
 // programs.
 func (x *Context[P, K]) Limits() (bytes int64, programs int) { return x.tier.Limits() }
 
-// ErrLimit is wrapped when a limit is negative. It wraps ErrInvalid.
-var ErrLimit = fmt.Errorf("%w: negative limit", ErrInvalid)
-
 // SetLimits changes the limits of the memory tier and evicts what is over
 // them. Bytes: 0 is no limit; programs: 0 clears the tier and retains nothing
 // from then on. Programs in use stay alive with their users.
 func (x *Context[P, K]) SetLimits(bytes int64, programs int) error {
 	if bytes < 0 || programs < 0 {
-		return fmt.Errorf("set limits: %w", ErrLimit)
+		return fmt.Errorf("set limits: %w: negative limit", ErrInvalid)
 	}
 	x.tier.SetLimits(bytes, programs)
 	return nil
@@ -200,11 +197,11 @@ func (t tier[P, K]) Hits() int64                                 { return t.x.ti
 
 // Progress tells of one program of a Preload.
 type Progress struct {
-	Done, Total int     // programs so far, this one included, and in all
-	Request     Request // which program this was
-	Origin      Origin  // where it came from; zero if it failed
-	Against     string  // why it will not be stored; empty if nothing is against it
-	Err         error   // why it failed
+	Done, Total       int     // programs so far, this one included, and in all
+	Request           Request // which program this was
+	Origin            Origin  // where it came from; zero if it failed
+	UncacheableReason string  // why it will not be stored; empty if it may be
+	Err               error   // why it failed
 }
 
 // Preload builds or loads many programs in parallel, as many at a time as
@@ -223,7 +220,7 @@ func (x *Context[P, K]) Preload(ctx context.Context, requests ...Request) error 
 			p := Progress{Total: len(requests), Request: r}
 			program, err := x.Program(ctx, r)
 			if err == nil {
-				p.Origin, p.Against = program.Origin(), program.Against()
+				p.Origin, p.UncacheableReason = program.Origin(), program.UncacheableReason()
 				program.Release()
 			} else {
 				p.Err = err

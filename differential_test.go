@@ -203,7 +203,7 @@ type process struct {
 
 func (s *scenario) process() process {
 	p := process{options: Options{
-		Mode: pick(s, "on", "on", "on", "on", "read-only", "refresh", "observe"), NoMemory: true,
+		Mode: pick(s, ModeOn, ModeOn, ModeOn, ModeOn, ModeReadOnly, ModeRefresh, ModeObserve), NoMemory: true,
 	}}
 	if s.rand.IntN(4) == 0 {
 		p.options.Flags = map[string]string{"max-device-image-size": "40"}

@@ -91,7 +91,7 @@ func (f *fakeRuntime) Identify(_ context.Context, d int) (key.Device, error) {
 	return f.devices[d], nil
 }
 
-func (f *fakeRuntime) AgainstOptions(_ int, words []string) error {
+func (f *fakeRuntime) CheckOptions(_ int, words []string) error {
 	if slices.Contains(words, "-unsure") {
 		return errors.New("the fake is not sure of -unsure")
 	}

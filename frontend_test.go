@@ -217,7 +217,7 @@ func TestLenient(t *testing.T) {
 // it has built then stays.
 func TestRefreshedByTheWorker(t *testing.T) {
 	t.Parallel()
-	for mode, gone := range map[string]bool{"on": false, "observe": false, "refresh": true} {
+	for mode, gone := range map[Mode]bool{ModeOn: false, ModeObserve: false, ModeRefresh: true} {
 		c := openCache(t, filepath.Join(t.TempDir(), "root"), inMode(mode))
 		image, err := key.NewImage(key.OpenCLC, []byte("kernel void k() {}"))
 		if err != nil {

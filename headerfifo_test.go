@@ -18,13 +18,10 @@ import (
 func TestFIFOAmongHeaderFiles(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		before  bool // it is a file first, and the program is there
-		checked bool // contents are checked
+		before bool // it is a file first, and the program is there
 	}{
-		"always":           {},
-		"always checked":   {checked: true},
-		"replaced":         {before: true},
-		"replaced checked": {before: true, checked: true},
+		"always":   {},
+		"replaced": {before: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -37,9 +34,6 @@ func TestFIFOAmongHeaderFiles(t *testing.T) {
 				image, err := kernstash.NewImage(key.OpenCLC, []byte("#include <a.h>\n"))
 				if err != nil {
 					return 0, err
-				}
-				if test.checked {
-					image.CheckFiles(func([][]byte) error { return nil })
 				}
 				a.request.Image = image
 				p, err := x.Program(t.Context(), a.request)

@@ -325,8 +325,8 @@ func TestHeadersEditedDuringTheBuild(t *testing.T) {
 		case !fails && err != nil:
 			t.Fatal(err)
 		case !fails:
-			if want := "not cacheable: headers changed during the build (" + dir + "/late/c.h)"; p.Against() != want {
-				t.Errorf("against it: %q, want %q", p.Against(), want)
+			if want := "not cacheable: headers changed during the build (" + dir + "/late/c.h)"; p.UncacheableReason() != want {
+				t.Errorf("against it: %q, want %q", p.UncacheableReason(), want)
 			}
 			if !p.Key(0).IsZero() {
 				t.Error("it has a key")

@@ -199,7 +199,7 @@ func TestStoreInModes(t *testing.T) {
 			root := newRoot(t)
 			r := Request{Image: image(t, src(1))}
 			in := func(mode string) (*Cache, *fakeContext) {
-				c := openCache(t, root, inMode(mode))
+				c := openCache(t, root, inMode(Mode(mode)))
 				return c, fakeContextOn(c, newFake(t))
 			}
 			_, x := in("on")

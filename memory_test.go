@@ -305,10 +305,10 @@ func TestCapacity(t *testing.T) {
 		set(15, 12)
 		set(10, 10)
 		set(5, 5) // exactly half must not clear everything
-		if err := x.SetLimits(0, -1); !errors.Is(err, ErrLimit) {
+		if err := x.SetLimits(0, -1); !errors.Is(err, ErrInvalid) {
 			t.Errorf("negative capacity: %v", err)
 		}
-		if err := x.SetLimits(-1, 1); !errors.Is(err, ErrLimit) {
+		if err := x.SetLimits(-1, 1); !errors.Is(err, ErrInvalid) {
 			t.Errorf("negative bytes: %v", err)
 		}
 		_, _, live, _ := f.counts()

@@ -61,14 +61,14 @@ func (m *meta) note(format string, args ...any) {
 	m.done = append(m.done, fmt.Sprintf(format, args...))
 }
 
-// asks says whether a worker asks its stores for a program.
+// asks reports whether a worker asks its stores for a program.
 func (p *metaPlayer) asks(i int) bool {
 	prog := metaProgramAt(i)
 	least, _ := strconv.Atoi(p.o.Flags["min-device-image-size"])
 	return !p.o.NoDisk && !prog.Unstored && len(prog.Source) >= least
 }
 
-// stores says whether a worker stores what it builds of a program.
+// stores reports whether a worker stores what it builds of a program.
 func (p *metaPlayer) stores(i int) bool {
 	return p.asks(i) && !p.off && !metaProgramAt(i).Fails && p.o.Flags["min-build-time"] == ""
 }
@@ -343,7 +343,7 @@ func startMetamorphic(t *testing.T, seed uint64, processes []*metaProcess) *meta
 	}
 	for j := range len(processes) + 2 {
 		o := metaConfig{
-			Root: m.root, ConfigFile: config, Layers: layers, MaxSize: -1, Eviction: []string{"lru", "cost"}[m.rnd.IntN(2)],
+			Root: m.root, ConfigFile: config, Layers: layers, MaxSize: -1, Eviction: []Eviction{EvictLRU, EvictCost}[m.rnd.IntN(2)],
 			NoDisk: pick(8), NoMemory: pick(2), Slow: pick(3), NoLocks: pick(5), Deferred: deferred,
 			Flags: map[string]string{"capture-quiet": "1ms"},
 		}

@@ -32,7 +32,7 @@ type metaConfig struct {
 	Root, ConfigFile string
 	Layers           []string
 	MaxSize          int64
-	Eviction         string
+	Eviction         Eviction
 	NoDisk, NoMemory bool
 	MemoryPrograms   int
 	Flags            map[string]string

@@ -16,7 +16,7 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-func inMode(mode string) func(*Options) { return func(o *Options) { o.Mode = mode } }
+func inMode(mode Mode) func(*Options) { return func(o *Options) { o.Mode = mode } }
 
 // tree returns what is below a root, with contents and times of change.
 func tree(t *testing.T, root string) map[string]string {
@@ -73,7 +73,7 @@ func TestModes(t *testing.T) {
 			before := tree(t, root)
 			f := newFake(t)
 			// Each is asked for twice: the memory tier works in every mode.
-			s := run(t, root, f, inMode(tt.mode), known, fresh, known, fresh)
+			s := run(t, root, f, inMode(Mode(tt.mode)), known, fresh, known, fresh)
 			f.wantBuilds(tt.builds)
 			if s[stats.MemoryHits] != 2 {
 				t.Errorf("%d memory hits, want 2", s[stats.MemoryHits])
@@ -202,7 +202,7 @@ func TestModesAndHeaders(t *testing.T) {
 			}
 			run(t, root, searching(), nil, request())
 			before := tree(t, root)
-			s := run(t, root, searching(), inMode(mode), request())
+			s := run(t, root, searching(), inMode(Mode(mode)), request())
 			if s[stats.HeadersScanned] != want.scans || s[stats.HeadersChecked] != want.checks {
 				t.Errorf("%d scans, %d checks, want %+v", s[stats.HeadersScanned], s[stats.HeadersChecked], want)
 			}

@@ -81,9 +81,8 @@ func (p *Program[P, K]) Origin() Origin {
 	return Disk
 }
 
-// Against returns what speaks against storing the program, for people; empty
-// if nothing does.
-func (p *Program[P, K]) Against() string {
+// UncacheableReason returns why the program is not stored, for people; empty if it may be.
+func (p *Program[P, K]) UncacheableReason() string {
 	for _, u := range p.live().Units() {
 		if why := u.Info.group.Uncacheable(); !why.None() {
 			return why.String()

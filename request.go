@@ -125,8 +125,3 @@ func newImage(img *key.Image, err error) (*Image, error) {
 // IncludesFiles reports whether the code may include header files, so that what it means
 // changes with them, or names where files are, as __FILE__.
 func (m *Image) IncludesFiles() bool { return m.scanned.ReadsFiles() }
-
-// CheckFiles has the contents of the header files that the image is found to read checked
-// before a program of it is served or stored. An error of check makes it uncacheable. Call it
-// before first use; check may be called from any goroutine.
-func (m *Image) CheckFiles(check func(contents [][]byte) error) { m.scanned.CheckFiles = check }

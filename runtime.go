@@ -6,6 +6,7 @@ import (
 
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/cache"
+	"github.com/kernstash/kernstash/internal/capability"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/internal/live"
 	"github.com/kernstash/kernstash/key"
@@ -27,6 +28,14 @@ type Job struct {
 // All methods are called from many goroutines at once. A context that is
 // passed in may be cancelled when nobody waits for the result any more; a
 // driver call that cannot be cancelled may ignore that.
+//
+// A Runtime with a method
+//
+//	HeaderSearch(device int, dir string, r Request) (deps.Search, error)
+//
+// knows where its compiler looks for header files besides the directories that options
+// name, while dir is the working directory. Programs that read header files are cacheable
+// with such a Runtime alone.
 type Runtime[P, K any] interface {
 	// Devices returns the number of devices of the context, at most 64.
 	Devices() int
@@ -42,7 +51,7 @@ type Runtime[P, K any] interface {
 
 	// Build compiles. A diagnostic of the compiler is returned as a
 	// *BuildError; ErrOutOfResources is wrapped when the context has run out.
-	// The artifact is nil where the driver makes it later (see Capturer) or
+	// The artifact is nil where the driver makes it later or
 	// where it cannot be had; its Cost and Created may be left zero. P serves
 	// all of the job's devices, and the compiler runs once for all of them. With an
 	// *UnfitError there is a P, and no artifact: what was built is not stored. A P
@@ -64,43 +73,7 @@ type Runtime[P, K any] interface {
 	ReleaseKernel(K)
 }
 
-// Capturer is a Runtime some of whose drivers make code only when a program is
-// launched (PoCL). Their artifact is taken after launches, off the caller's
-// path: the adapter tells the core of each new launch with Program.Launched,
-// and the core calls Capture when the application pauses.
-type Capturer[P any] interface {
-	// Defers says whether the driver of a job's devices makes its code at
-	// launches, so that Build gives no artifact and Capture gives one.
-	Defers(job Job) bool
-
-	// Capture returns the artifact of p, ready for the launches that variants
-	// names (sorted, each once). again says that an artifact of p was taken
-	// before, or that p was itself loaded from one. An error drops the capture
-	// and is counted, except ErrBusy: then the core asks again after the next
-	// pause. The artifact's Variants may be fewer than was asked for.
-	Capture(ctx context.Context, job Job, p P, variants []string, again bool) (*store.Artifact, error)
-}
-
-// HeaderSearcher is a Runtime that knows where its compiler looks for header
-// files. Programs that read any are cacheable with such a runtime alone.
-type HeaderSearcher interface {
-	// HeaderSearch returns where the compiler of a device looks for the headers of
-	// a request besides the directories that options name, while dir is the
-	// working directory. An error says that it is not known, and makes programs
-	// that read header files uncacheable. Contexts whose Runtimes answer alike for
-	// the zero Request answer alike for each.
-	HeaderSearch(device int, dir string, r Request) (deps.Search, error)
-}
-
 var errSearch = errors.New("where the compiler looks for header files is not known")
-
-// OptionsJudge is a Runtime whose compiler may read files that nobody can know of, because
-// of what the options say.
-type OptionsJudge interface {
-	// AgainstOptions returns an error where the words of compile options make what the
-	// compiler of a device builds uncacheable.
-	AgainstOptions(device int, words []string) error
-}
 
 // BuildError is a diagnostic of the compiler: the program is wrong, and
 // building it again gives the same error. It is kept as long as its image and
@@ -139,18 +112,18 @@ func (e *UnfitError) Unwrap() error { return ErrNotCacheable }
 var ErrOutOfResources = errors.New("out of resources")
 
 // ErrAbandoned is wrapped by a Runtime's Build and Load when they were given up:
-// nothing is known of the program or the artifact, and who waits for it goes on.
+// nothing is known of the program or the artifact, and callers that wait for it go on.
 var ErrAbandoned = errors.New("given up")
 
-// ErrBusy is wrapped by a Capturer's error when launches are under way: asking
-// the driver for its code now would delay them, or worse.
+// ErrBusy is wrapped by an adapter's error when launches are under way: asking
+// the driver for the code of a program now would delay them, or worse.
 var ErrBusy = errors.New("launches are under way")
 
 // ErrClosed is wrapped by every call on a closed Cache, Context or Program.
 var ErrClosed = live.ErrClosed
 
-// ErrNotCacheable may be wrapped by the error of Runtime.Identify or
-// Capturer.Capture to say that there is nothing wrong, but nothing to store.
+// ErrNotCacheable may be wrapped by the error of Runtime.Identify
+// to say that there is nothing wrong, but nothing to store.
 var ErrNotCacheable = engine.ErrNotCacheable
 
 // host answers the engine's questions by a Runtime, and by what the process is.
@@ -160,21 +133,21 @@ type host[P, K any] struct {
 }
 
 func (h host[P, K]) CheckOptions(device int, words []string) error {
-	if judge, ok := any(h.Runtime).(OptionsJudge); ok {
-		return judge.AgainstOptions(device, words)
+	if checker, ok := any(h.Runtime).(capability.OptionsChecker); ok {
+		return checker.CheckOptions(device, words)
 	}
 	return nil
 }
 
 func (h host[P, K]) HeaderSearch(device int, dir string, r engine.Request) (deps.Search, error) {
-	if searcher, ok := any(h.Runtime).(HeaderSearcher); ok {
+	if searcher, ok := any(h.Runtime).(capability.HeaderSearcher[Request]); ok {
 		return searcher.HeaderSearch(device, dir, requestOf(r))
 	}
 	return h.Process.HeaderSearch(device, dir, r)
 }
 
 func (h host[P, K]) Delivery(job engine.Job) engine.Delivery {
-	if c, ok := any(h.Runtime).(Capturer[P]); ok && c.Defers(Job(job)) {
+	if c, ok := any(h.Runtime).(capability.Capturer[P, Job]); ok && c.Defers(Job(job)) {
 		return engine.AtLaunch
 	}
 	return engine.AtBuild

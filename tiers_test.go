@@ -495,7 +495,7 @@ func TestPreload(t *testing.T) {
 		if p.Err != nil {
 			failed++
 		}
-		if strings.HasPrefix(p.Against, "not cacheable: headers") {
+		if strings.HasPrefix(p.UncacheableReason, "not cacheable: headers") {
 			against++
 		}
 	}

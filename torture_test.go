@@ -64,7 +64,7 @@ func tortured(root string) error {
 	rnd := rand.New(rand.NewPCG(seed, 0))
 	c, err := Open(Options{
 		Dir: root, ConfigFile: os.Getenv(tortureConfig), MaxSize: tortureLimit, NoMemory: true,
-		Eviction: []string{"lru", "cost"}[rnd.IntN(2)],
+		Eviction: []Eviction{EvictLRU, EvictCost}[rnd.IntN(2)],
 	})
 	if err != nil {
 		return err

@@ -79,7 +79,7 @@ type fetch struct {
 }
 
 // get returns an entry that the node cache had no file of. A fetch goes on when nobody waits
-// any more: who asks next finds it.
+// any more: the next caller finds it.
 func (t *tenant) get(ctx context.Context, k key.Key) (*store.Entry, error) {
 	f := t.once(ctx, string(k.Sum[:]), func(ctx context.Context, f *fetch) { f.entry, f.err = t.store.Get(ctx, k) })
 	return f.entry, f.err

@@ -67,7 +67,7 @@ func coalesceRows(s *setting) ([]row, error) {
 		return nil, nil
 	}
 	ctx := context.Background()
-	cache, err := kernstash.Open(kernstash.Options{NoDisk: true, Mode: "read-only"})
+	cache, err := kernstash.Open(kernstash.Options{NoDisk: true, Mode: kernstash.ModeReadOnly})
 	if err != nil {
 		return nil, err
 	}

@@ -214,7 +214,7 @@ func digest(i int) [32]byte { return sha256.Sum256(fmt.Append(nil, i)) }
 func callerRow(s *setting) row {
 	ctx := context.Background()
 	with := must(kernstash.Open(kernstash.Options{Dir: filepath.Join(s.dir, "caller")}))
-	without := must(kernstash.Open(kernstash.Options{NoDisk: true, Mode: "read-only"}))
+	without := must(kernstash.Open(kernstash.Options{NoDisk: true, Mode: kernstash.ModeReadOnly}))
 	s.atEnd(func() { _, _ = with.Close(), without.Close() })
 	i := 0
 	build := func(c *kernstash.Cache) side {

@@ -26,7 +26,7 @@ func fullRows(s *setting) ([]row, error) {
 	var images []*kernstash.Image
 	at := 0
 	insert := func(programs int) (side, error) {
-		cache, err := kernstash.Open(kernstash.Options{NoDisk: true, Mode: "read-only", MemoryPrograms: programs})
+		cache, err := kernstash.Open(kernstash.Options{NoDisk: true, Mode: kernstash.ModeReadOnly, MemoryPrograms: programs})
 		if err != nil {
 			return nil, err
 		}

@@ -64,7 +64,7 @@ const memoryLimit = 5000
 // memoryRows compare a hit of the memory tier with a bare hit of the map that
 // is known for the fastest ones, and with caches.
 func memoryRows(s *setting) ([]row, error) {
-	cache, err := kernstash.Open(kernstash.Options{NoDisk: true, Mode: "read-only", MemoryPrograms: memoryLimit})
+	cache, err := kernstash.Open(kernstash.Options{NoDisk: true, Mode: kernstash.ModeReadOnly, MemoryPrograms: memoryLimit})
 	if err != nil {
 		return nil, err
 	}

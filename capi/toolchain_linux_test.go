@@ -53,3 +53,39 @@ func TestBuiltByAFetchedToolchain(t *testing.T) {
 		}
 	}
 }
+
+// A toolchain with another poller than those that are known builds nothing, and what is said names those.
+func TestUnknownToolchain(t *testing.T) {
+	t.Parallel()
+	known, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	goroot, out := t.TempDir(), t.TempDir()
+	src := filepath.Join("src", "runtime")
+	if err := os.MkdirAll(filepath.Join(goroot, src), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"netpoll.go", "netpoll_epoll.go", "netpoll_stub.go"} {
+		b, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(known)), src, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(goroot, src, name), append(b, "// changed\n"...), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	root, err := cbuild.Root()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(filepath.Join(root, "capi", "build"), out)
+	cmd.Env = append(os.Environ(), "GOROOT="+goroot, "GOTOOLCHAIN=local")
+	said, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(said), "replaces the poller of Go 1.26 and 1.27 (to 1.27.4), and that of go version go") {
+		t.Errorf("%v\n%s", err, said)
+	}
+	if made, err := os.ReadDir(out); err != nil || len(made) > 0 {
+		t.Errorf("%v, %v", made, err)
+	}
+}

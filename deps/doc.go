@@ -3,7 +3,7 @@
 //
 // [ScanUnit] looks through a source, [flags.Scan] through its options, for
 // what makes a build uncacheable. [Track] finds the header files that a source
-// reads and the names that it looks for in vain, and writes down in a
+// reads and the names that it looks for and does not find, and writes down in a
 // [manifest.Manifest] what has to stay as it is. [FirstKey] is the name by
 // which a manifest is found. Nothing here touches a cache directory.
 //

@@ -159,7 +159,7 @@ func (t *tracker) lookupMain(w wanted, found place) ([]target, error) {
 	return t.targets(w, found, here)
 }
 
-// same says whether two places hold the same file, or none.
+// same reports whether two places hold the same file, or none.
 func (t *tracker) same(a, b place) bool {
 	if a.path == "" || b.path == "" {
 		return a.path == b.path

@@ -27,7 +27,7 @@ type Tracking struct {
 }
 
 // Track finds the header files that a unit reads, and the names that it looks
-// for in vain. words are the compile options (see [key.Tokens]). It reads each
+// for and does not find. words are the compile options (see [key.Tokens]). It reads each
 // file once, and waits for no other process.
 //
 // It finds too much rather than too little: every branch of a condition is

@@ -134,7 +134,7 @@ func (f *Found) because(code reason.Reason, format string, args ...any) {
 	}
 }
 
-// isSource says whether code of the kind goes through a preprocessor. The
+// isSource reports whether code of the kind goes through a preprocessor. The
 // input of a compiler of the caller's own is taken as it is.
 func isSource(k key.Kind) bool { return k == key.OpenCLC || k == key.CUDACpp || k == key.HIPCpp }
 

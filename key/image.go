@@ -149,7 +149,7 @@ func (m *Image) Size() int64 {
 	return n
 }
 
-// ReadsFiles says whether a unit was found to include anything.
+// ReadsFiles reports whether a unit was found to include anything.
 func (m *Image) ReadsFiles() bool {
 	return slices.ContainsFunc(m.units, func(u Unit) bool { return len(u.Includes) > 0 })
 }

@@ -68,7 +68,7 @@ func (k Key) String() string { return k.Sum.String() }
 // Short returns the first 12 digits of the sum, enough for people.
 func (k Key) Short() string { return k.Sum.String()[:12] }
 
-// IsZero says whether k names nothing.
+// IsZero reports whether k names nothing.
 func (k Key) IsZero() bool { return k == Key{} }
 
 // Dirs returns the four directory names, outermost first: device, image,

@@ -101,7 +101,7 @@ type File struct {
 	Includes []Include `json:"-"`
 }
 
-// CheckFiles says whether the files are numbered in the order in which they are
+// CheckFiles reports whether the files are numbered in the order in which they are
 // first reached, depth first, and all of them are: so there is one way to
 // write what a unit reads.
 func (u Unit) CheckFiles() error {

@@ -40,7 +40,7 @@ const (
 	Refused               // a worker refused it not long ago: there is no job
 )
 
-// Waits says whether there is a job for a worker to do: a new one, or one that
+// Waits reports whether there is a job for a worker to do: a new one, or one that
 // earlier workers came to no end with.
 func (r Result) Waits() bool { return r == Added || r == Merged }
 

@@ -55,7 +55,7 @@ type Job struct {
 	Environment Environment
 
 	// Headers are contents of header files that the recipe names, by digest, as
-	// far as who adds the job has them; the others may be in the cache already.
+	// far as the caller that adds the job has them; the others may be in the cache already.
 	// They go there. Read returns none.
 	Headers map[key.Digest][]byte
 
@@ -157,7 +157,7 @@ func (j *Job) check() error {
 	return j.Environment.check()
 }
 
-// isVariant says whether v may name a launch: a kernel and a local size.
+// isVariant reports whether v may name a launch: a kernel and a local size.
 func isVariant(v string) bool {
 	kernel, size, _ := strings.Cut(v, "/")
 	first := strings.TrimPrefix(size, "auto-")

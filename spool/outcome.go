@@ -171,7 +171,7 @@ func replace(ctx context.Context, s Store, dir, name string, b []byte) error {
 // somebody calls GC, which removes the file then.
 const refusedAge = 14 * 24 * time.Hour
 
-// wasRefused says whether a job was refused for all of these launches. One that was done
+// wasRefused reports whether a job was refused for all of these launches. One that was done
 // but for some launches is refused only where there is an artifact to do without them: it
 // may have been evicted.
 func wasRefused(ctx context.Context, s Store, dir, job string, j *Job) bool {

@@ -50,7 +50,7 @@ type Locker interface {
 
 // FirstGetter is what a Store offers that can leave unread what few who hit need.
 type FirstGetter interface {
-	// GetFirst is Get for who needs the first binary alone: the others may be left unread,
+	// GetFirst is Get for a caller that needs the first binary alone: the others may be left unread,
 	// and unchecked, as the artifact's Rest.
 	GetFirst(ctx context.Context, k key.Key) (*Entry, error)
 }

@@ -151,7 +151,7 @@ func (r *Rebuilds) rank() {
 	r.left = r.left[:min(len(r.left), maxRebuilds)]
 }
 
-// sameDevice says whether a driver may have called the same device this and that at
+// sameDevice reports whether a driver may have called the same device this and that at
 // different times: what a driver or compiler decides may differ.
 func sameDevice(a, b *key.Device) bool {
 	return a.API == b.API && a.Platform == b.Platform && strings.TrimSpace(a.Name) == strings.TrimSpace(b.Name)

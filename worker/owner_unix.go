@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// ofUs says whether a program that lies beside a library is of whoever the library is
+// ofUs reports whether a program that lies beside a library is of whoever the library is
 // of, of this user, or of root: a directory above the library may be /tmp, where
 // anybody can lay something.
 func ofUs(path, library string) bool {

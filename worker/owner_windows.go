@@ -1,4 +1,4 @@
 package worker
 
-// ofUs says whether a program that lies beside a library may be run.
+// ofUs reports whether a program that lies beside a library may be run.
 func ofUs(string, string) bool { return true }

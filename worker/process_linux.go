@@ -153,7 +153,7 @@ func (q *queue) look() (longest time.Duration) {
 	return longest
 }
 
-// ready says whether a thread runs, or would.
+// ready reports whether a thread runs, or would.
 func ready(thread string) bool {
 	b, err := os.ReadFile(filepath.Join(thread, "stat"))
 	if err != nil {

@@ -213,7 +213,7 @@ func (w *worker) end() string {
 	return ""
 }
 
-// asked says whether somebody wants the worker to end.
+// asked reports whether somebody wants the worker to end.
 func (w *worker) asked() bool {
 	_, at, err := w.o.Store.ReadNote(disk.StopNote)
 	return err == nil && !at.Before(w.begun)
@@ -401,7 +401,7 @@ func (w *worker) ended(e *spool.Entry, begin time.Time, state spool.JobState, re
 	w.tell()
 }
 
-// tell writes how the worker is for who asks.
+// tell writes how the worker is, for those who ask.
 func (w *worker) tell() {
 	st := w.status
 	st.Last = slices.Clone(st.Last)

@@ -78,7 +78,7 @@ func (s *Starter) Start() {
 	}
 }
 
-// StartNow is Start for who waits for the worker, whatever the policy: the error says
+// StartNow is Start for a caller that waits for the worker, whatever the policy: the error says
 // why none is started. That there is one is none.
 func (s *Starter) StartNow() error {
 	s.mu.Lock()

@@ -13,7 +13,7 @@ import (
 )
 
 // Status is how the worker of a root is, or was when it ended. It is kept in the
-// root, for who asks.
+// root, for those who ask.
 type Status struct {
 	Running bool      `json:"running"`
 	PID     int       `json:"pid,omitempty"`  // in the worker's own name space
@@ -138,7 +138,7 @@ func note(s *disk.Store) (st Status, err error) {
 	return st, err
 }
 
-// askEvery is how often who waits looks again.
+// askEvery is how often a caller that waits looks again.
 const askEvery = 100 * time.Millisecond
 
 // What a worker may take to be seen that others have started a moment ago, and one
@@ -154,7 +154,7 @@ const (
 // progress, which may be nil, when something changed. It returns what is left.
 func Wait(ctx context.Context, s *disk.Store, start func() bool, progress func(Status)) (Status, error) {
 	var last Status
-	seen, patience := time.Now(), startTime // when a worker ran last, how long none may
+	seen, maxWait := time.Now(), startTime // when a worker ran last, how long none may
 	for first := true; ; first = false {
 		st, err := Ask(ctx, s)
 		if err != nil {
@@ -166,15 +166,15 @@ func Wait(ctx context.Context, s *disk.Store, start func() bool, progress func(S
 		last = st
 		switch {
 		case st.Running:
-			seen, patience = time.Now(), startTime
+			seen, maxWait = time.Now(), startTime
 		case st.Waiting > 0 && start != nil:
 			if start() {
-				seen, patience = time.Now(), ownStartTime
+				seen, maxWait = time.Now(), ownStartTime
 			}
 			start = nil
 		}
 		// The last job is gone a moment before the worker has said what became of it.
-		if st.Waiting == 0 && st.Building == "" || time.Since(seen) > patience {
+		if st.Waiting == 0 && st.Building == "" || time.Since(seen) > maxWait {
 			return st, nil
 		}
 		if err := sleep(ctx, askEvery); err != nil {

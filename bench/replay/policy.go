@@ -87,6 +87,7 @@ type simulation struct {
 	clock  float64 // GDSF's
 	random *rand.Rand
 
+	exact   int64 // a cache of fewer artifacts ranks all of them
 	grouped bool
 	trimmed [256]time.Duration // when each shard was last counted
 
@@ -95,11 +96,18 @@ type simulation struct {
 }
 
 // simulate replays a trace under a limit.
-func simulate(trace []request, p policy, limit int64) (out outcome) {
-	s := &simulation{
-		policy: p, limit: limit, held: make(map[string]*held),
+func simulate(trace []request, p policy, limit int64) outcome {
+	return newSimulation(p, limit).replay(trace)
+}
+
+func newSimulation(p policy, limit int64) *simulation {
+	return &simulation{
+		policy: p, limit: limit, held: make(map[string]*held), exact: exact,
 		recorded: make(map[string]time.Duration), random: rand.New(rand.NewPCG(1, 2)),
 	}
+}
+
+func (s *simulation) replay(trace []request) (out outcome) {
 	next := nextUses(trace)
 	for i, q := range trace {
 		s.now = q.at
@@ -116,18 +124,18 @@ func simulate(trace []request, p policy, limit int64) (out outcome) {
 			e.next = next[i]
 			continue
 		}
-		if q.bytes > limit {
+		if q.bytes > s.limit {
 			continue
 		}
 		e = &held{key: q.key, bytes: q.bytes, cost: q.cost, stored: i, used: q.at, last: i, uses: 1, noted: 1, next: next[i]}
 		e.h = s.gdsf(e)
-		if p.ours {
+		if s.policy.ours {
 			// The put comes first; then the evictor frees.
 			s.add(e)
 			out.Evicted += s.trim()
 			continue
 		}
-		out.Evicted += s.evictTo(limit - q.bytes)
+		out.Evicted += s.evictTo(s.limit - q.bytes)
 		s.add(e)
 	}
 	out.Grouped = s.grouped
@@ -168,7 +176,7 @@ const (
 // groups to their share of that, in random order, until there is some room.
 func (s *simulation) trim() (evicted int) {
 	down, entries := s.limit/3*2, int64(len(s.order))
-	if entries < exact {
+	if entries < s.exact {
 		if s.total <= s.limit {
 			return 0
 		}

@@ -105,7 +105,7 @@ var features = strings.Fields(`
 // apart are options whose argument may be the next word; see takesNext.
 var apart = []string{"-U", "-x", "-std", "--std", "-arch", "--gpu-architecture"}
 
-// takesNext says whether an option's argument may be the next word, which then is
+// takesNext reports whether an option's argument may be the next word, which then is
 // nothing to be linked.
 func takesNext(w string) bool { return slices.Contains(apart, w) || slices.Contains(readsDir, w) }
 
@@ -214,14 +214,14 @@ func (s *optionScanner) define(macro string) reason.Uncacheable {
 	return reason.Uncacheable{}
 }
 
-// isFeature says whether w is -fname, -fno-name or -fname=value of a known name.
+// isFeature reports whether w is -fname, -fno-name or -fname=value of a known name.
 func isFeature(w string) bool {
 	name, ok := strings.CutPrefix(w, "-f")
 	name, _, _ = strings.Cut(strings.TrimPrefix(name, "no-"), "=")
 	return ok && slices.Contains(features, name)
 }
 
-// isWarning says whether w is about warnings. A comma makes it one of those
+// isWarning reports whether w is about warnings. A comma makes it one of those
 // that hand words on (-Wp,-include,a.h).
 func isWarning(w string) bool { return strings.HasPrefix(w, "-W") && !strings.Contains(w, ",") }
 
@@ -276,7 +276,7 @@ func macroName(d string) string {
 	return name
 }
 
-// MayDefine says whether a word of the options may be, or hold, the definition of a
+// MayDefine reports whether a word of the options may be, or hold, the definition of a
 // macro, or be an argument of what is. No other option puts text into a program.
 func MayDefine(w string) bool {
 	return !strings.HasPrefix(w, "-") || strings.Contains(w, "-D") || strings.HasPrefix(w, "--def") || strings.ContainsAny(w, "\"' ")

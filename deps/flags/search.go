@@ -110,7 +110,7 @@ func searchWord(words []string) (r rank, dir string, n int) {
 	return 0, "", 0
 }
 
-// plainDirectory says whether all compilers take the word for the same
+// plainDirectory reports whether all compilers take the word for the same
 // directory: "=" at the front may stand for a root, "-" may be an option, and
 // quotes and backslashes are left in or not.
 func plainDirectory(dir string) bool {
@@ -118,13 +118,13 @@ func plainDirectory(dir string) bool {
 		!strings.ContainsFunc(dir, func(c rune) bool { return c <= ' ' || c == 0x7f })
 }
 
-// namesDirectory says whether some driver may find an option in w that names a directory.
+// namesDirectory reports whether some driver may find an option in w that names a directory.
 func namesDirectory(w string) bool {
 	return slices.ContainsFunc(strings.FieldsFunc(Unquoted(w), isSpace),
 		func(piece string) bool { return names.HasAnyPrefix(piece, readsDir) })
 }
 
-// takesArgument says whether the word behind w may belong to w.
+// takesArgument reports whether the word behind w may belong to w.
 func takesArgument(w string) bool {
 	return takesNext(w) || slices.Contains(defines, w) || w == "--undefine-macro" ||
 		w == "-maxrregcount" || w == "--maxrregcount" || w == "-opt-level" || w == "-march" || w == "-mcpu"

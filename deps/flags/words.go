@@ -18,7 +18,7 @@ func Unquoted(w string) string { return unquoter.Replace(w) }
 
 func isSpace(c rune) bool { return c <= ' ' }
 
-// settled says whether all drivers take w for one word, and none of them takes
+// settled reports whether all drivers take w for one word, and none of them takes
 // in what follows: they split at spaces, some at other white space, and quotes
 // and backslashes count for some.
 func settled(w string) bool {
@@ -28,7 +28,7 @@ func settled(w string) bool {
 	return closed(w, `"`, false) && closed(w, `"`, true) && closed(w, `"'`, false) && closed(w, `"'`, true)
 }
 
-// closed says whether w ends outside of its quotes.
+// closed reports whether w ends outside of its quotes.
 func closed(w, quotes string, escapes bool) bool {
 	var open byte
 	for i := 0; i < len(w); i++ {
@@ -69,7 +69,7 @@ func RawStrings(k key.Kind, words []string) bool {
 	return raw
 }
 
-// isOldStandard says whether a standard may be one without raw strings.
+// isOldStandard reports whether a standard may be one without raw strings.
 func isOldStandard(std string) bool {
 	_, year, ok := strings.Cut(std, "++")
 	return !ok || !slices.Contains([]string{"0x", "11", "1y", "14", "1z", "17", "2a", "20", "2b", "23"}, year)

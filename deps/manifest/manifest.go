@@ -1,4 +1,4 @@
-// Package manifest records which files a unit read and which names it looked for in vain, and
+// Package manifest records which files a unit read and which names it looked for and did not find, and
 // tells whether they are as they were.
 package manifest
 
@@ -22,7 +22,7 @@ const (
 	Placed                  // in any way
 )
 
-// Manifest holds which files a unit read and looked for in vain, with what
+// Manifest holds which files a unit read, or looked for and did not find, with what
 // tells cheaply whether they changed. It is not safe for concurrent use.
 type Manifest struct {
 	dir      string
@@ -98,7 +98,7 @@ type Look struct {
 	Device, Inode     uint64
 }
 
-// Looks returns all that a unit reads, and the names that it looks for in vain, with
+// Looks returns all that a unit reads, and the names that it looks for and does not find, with
 // the stamps of the time when they were tracked.
 func (m *Manifest) Looks() (all []Look) {
 	for _, r := range m.reads {

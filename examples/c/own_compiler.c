@@ -21,7 +21,7 @@ static int build(void *user, kernstash_lookup *lookup)
 	int status;
 
 	if (primes == NULL)
-		return 1; /* says nothing of the program: who asks next tries again */
+		return 1; /* says nothing of the program: the next caller tries again */
 	for (uint32_t n = 2; n < job->limit; n++) {
 		size_t i = 0;
 		while (i < count && primes[i] * primes[i] <= n && n % primes[i] != 0)

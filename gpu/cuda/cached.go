@@ -147,7 +147,7 @@ func (x *Cached) Compile(ctx context.Context, r rtc.Request) (*CachedProgram, er
 // for NVRTC as compile options; or an image of PTX, in one unit or in several that
 // are linked, with link options for the driver's compiler (see CachedOptions).
 func (x *Cached) Program(ctx context.Context, r kernstash.Request) (*CachedProgram, error) {
-	c, r, err := x.meant(r)
+	c, r, err := x.normalize(r)
 	if err != nil {
 		return nil, fmt.Errorf("program: %w", err)
 	}
@@ -167,7 +167,7 @@ func (x *Cached) Kernel(ctx context.Context, r kernstash.Request, name string) (
 
 // Prepare returns a request to ask for again and again, which is faster still. It builds nothing.
 func (x *Cached) Prepare(r kernstash.Request) (*kernstash.Prepared[*Module, *Kernel], error) {
-	c, r, err := x.meant(r)
+	c, r, err := x.normalize(r)
 	if err != nil {
 		return nil, fmt.Errorf("prepare: %w", err)
 	}
@@ -179,7 +179,7 @@ func (x *Cached) Preload(ctx context.Context, requests ...kernstash.Request) err
 	by := make(map[*coreContext][]kernstash.Request)
 	var failed error
 	for i, r := range requests {
-		c, r, err := x.meant(r)
+		c, r, err := x.normalize(r)
 		if err != nil {
 			failed = errors.Join(failed, fmt.Errorf("preload request %d: %w", i, err))
 			continue
@@ -192,8 +192,8 @@ func (x *Cached) Preload(ctx context.Context, requests ...kernstash.Request) err
 	return failed
 }
 
-// meant returns which of the memory tiers a request is for, and the request with an architecture.
-func (x *Cached) meant(r kernstash.Request) (*coreContext, kernstash.Request, error) {
+// normalize returns which of the memory tiers a request is for, and the request with an architecture.
+func (x *Cached) normalize(r kernstash.Request) (*coreContext, kernstash.Request, error) {
 	switch kind, err := kindOf(r.Image); {
 	case err != nil:
 		return nil, r, err

@@ -68,8 +68,8 @@ func TestRealArchitectureIsOneEntry(t *testing.T) {
 		if _, err := p.Kernel(t.Context(), "absent"); !errors.Is(err, cuda.NotFound) {
 			t.Errorf("an absent kernel: %v", err)
 		}
-		if m.Linked() != nil || p.Against() != "" || p.Key(0).IsZero() {
-			t.Errorf("linked %v, against %q, key %v", m.Linked(), p.Against(), p.Key(0))
+		if m.Linked() != nil || p.UncacheableReason() != "" || p.Key(0).IsZero() {
+			t.Errorf("linked %v, against %q, key %v", m.Linked(), p.UncacheableReason(), p.Key(0))
 		}
 		again, err := x.Compile(t.Context(), saxpy())
 		if err != nil {
@@ -178,7 +178,7 @@ func TestOneKeyForAllFrontEnds(t *testing.T) {
 			t.Fatal(err)
 		}
 		if p.Origin() != kernstash.Disk {
-			t.Errorf("%v: from %v, %s", r.Options, p.Origin(), p.Against())
+			t.Errorf("%v: from %v, %s", r.Options, p.Origin(), p.UncacheableReason())
 		}
 		p.Release()
 	}
@@ -471,7 +471,7 @@ func TestHeaderFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(step.want, countsOf(cache)); diff != "" {
-			t.Errorf("N = %s: %s (-want +got):\n%s", step.n, p.Against(), diff)
+			t.Errorf("N = %s: %s (-want +got):\n%s", step.n, p.UncacheableReason(), diff)
 		}
 		p.Release()
 		done()

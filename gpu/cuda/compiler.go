@@ -10,6 +10,7 @@ import (
 
 	"github.com/kernstash/kernstash"
 	"github.com/kernstash/kernstash/gpu/rtc"
+	"github.com/kernstash/kernstash/internal/capability"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -23,8 +24,8 @@ type compiler struct {
 }
 
 var (
-	_ kernstash.Runtime[*Module, *Kernel] = (*compiler)(nil)
-	_ kernstash.HeaderSearcher            = (*compiler)(nil)
+	_ kernstash.Runtime[*Module, *Kernel]          = (*compiler)(nil)
+	_ capability.HeaderSearcher[kernstash.Request] = (*compiler)(nil)
 )
 
 // Build compiles a recipe, and loads what was made.
@@ -152,7 +153,7 @@ func archFor(c Capability, supported func() ([]int, error), virtual bool) string
 	return c.VirtualArch() // the device is too old for it, and it will say so
 }
 
-// namesArch says whether options may name an architecture.
+// namesArch reports whether options may name an architecture.
 func namesArch(options string) bool {
 	return strings.Contains(options, "-arch") || strings.Contains(options, "-gpu-architecture")
 }

@@ -130,7 +130,7 @@ func (c *Context) MemoryInfo() (free, total uint64, err error) {
 	return free, total, err
 }
 
-// gone says whether an error only says that a whole context has ended, and with
+// gone reports whether an error only says that a whole context has ended, and with
 // it what was in it; so what was to be released is.
 func gone(err error) bool {
 	return errors.Is(err, ContextIsDestroyed) || errors.Is(err, InvalidContext) || errors.Is(err, Deinitialized)

@@ -119,7 +119,7 @@ func steadyVariables() ([]key.Pair, error) {
 	return seen.Steady(&obeyed, dl.Environ(), variablesAtStart())
 }
 
-// jitForced says whether the driver takes no machine code, only PTX.
+// jitForced reports whether the driver takes no machine code, only PTX.
 func jitForced() bool {
 	return slices.ContainsFunc(variablesAtStart(), func(p key.Pair) bool {
 		return (p.Name == "CUDA_FORCE_PTX_JIT" || p.Name == "CUDA_FORCE_JIT") && p.Value != "" && p.Value != "0"

@@ -59,7 +59,7 @@ func (m *Module) load(image []byte, options ...jitOption) error {
 	return nil
 }
 
-// isBinary says whether an image is a cubin or a fat binary, and no text.
+// isBinary reports whether an image is a cubin or a fat binary, and no text.
 func isBinary(image []byte) bool {
 	return isCubin(image) || bytes.HasPrefix(image, []byte{0x50, 0xed, 0x55, 0xba}) || // a fat binary,
 		bytes.HasPrefix(image, []byte{0xb1, 0x43, 0x62, 0x46}) // or its wrapper

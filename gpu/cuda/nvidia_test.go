@@ -173,12 +173,12 @@ func TestNVIDIAPrograms(t *testing.T) {
 						t.Error(err)
 					}
 					if got := countsOf(cache); got != want {
-						t.Errorf("process %d counted %+v, want %+v; %s", i, got, want, p.Against())
+						t.Errorf("process %d counted %+v, want %+v; %s", i, got, want, p.UncacheableReason())
 					}
 					names, err := m.KernelNames()
 					t.Logf("%v in %v; kernels %v, %v", p.Origin(), took, names, err)
-					if l := m.Linked(); l != nil && l.Against() != "" {
-						t.Errorf("the driver's part is not stored: %s", l.Against())
+					if l := m.Linked(); l != nil && l.UncacheableReason() != "" {
+						t.Errorf("the driver's part is not stored: %s", l.UncacheableReason())
 					}
 					p.Release()
 					done()

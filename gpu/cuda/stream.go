@@ -57,7 +57,7 @@ func (s *Stream) Synchronize() error {
 	return s.do("finish stream", func(id uintptr) error { return call("cuStreamSynchronize", id) })
 }
 
-// Done says whether all that was queued is done.
+// Done reports whether all that was queued is done.
 func (s *Stream) Done() (bool, error) {
 	return done(s.do("ask stream", func(id uintptr) error { return call("cuStreamQuery", id) }))
 }
@@ -116,7 +116,7 @@ func (e *Event) Synchronize() error {
 	return e.do("wait for event", func(id uintptr) error { return call("cuEventSynchronize", id) })
 }
 
-// Done says whether the event has come.
+// Done reports whether the event has come.
 func (e *Event) Done() (bool, error) {
 	return done(e.do("ask event", func(id uintptr) error { return call("cuEventQuery", id) }))
 }

@@ -102,7 +102,7 @@ func severalChild() error {
 		if err != nil {
 			return err
 		}
-		fmt.Printf("%v|%s|%x %q %q %s\n", p.Origin(), name, key.Digest(sha(code)), names, m.Log(), p.Against())
+		fmt.Printf("%v|%s|%x %q %q %s\n", p.Origin(), name, key.Digest(sha(code)), names, m.Log(), p.UncacheableReason())
 		p.Release()
 	}
 	return nil
@@ -288,7 +288,7 @@ func changedVariablesChild() error {
 	if err != nil {
 		return err
 	}
-	against := p.Against()
+	against := p.UncacheableReason()
 	p.Release()
 	fmt.Print(resultMark, against)
 	return nil

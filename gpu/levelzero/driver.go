@@ -66,7 +66,7 @@ func newDriver(id uintptr, ask queries, env drivers.Environments) *Driver {
 // Handle returns the ze_driver_handle_t.
 func (d *Driver) Handle() uintptr { return d.id }
 
-// Has says whether the driver offers an extension.
+// Has reports whether the driver offers an extension.
 func (d *Driver) Has(extension string) bool { return slices.Contains(d.Extensions, extension) }
 
 // Devices returns the driver's root devices; none is not an error.
@@ -137,7 +137,7 @@ func Find(e Entries, handle uintptr) (*Device, error) {
 	return nil, fmt.Errorf("find device: %w: no driver has it", ErrArgument)
 }
 
-// holds says whether a device is one of others, or a part of one.
+// holds reports whether a device is one of others, or a part of one.
 func holds(ask queries, devices []uintptr, handle uintptr, depth int) bool {
 	if slices.Contains(devices, handle) || depth == 0 {
 		return depth > 0

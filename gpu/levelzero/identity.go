@@ -129,7 +129,7 @@ func (d *Device) library(m elfid.Mappings) string {
 	return ""
 }
 
-// isDriver says whether a file's name is that of a driver: libze_intel_gpu.so.1.3.24595,
+// isDriver reports whether a file's name is that of a driver: libze_intel_gpu.so.1.3.24595,
 // libze_intel_vpu.so.1. The loader and its layers are named so, too.
 func isDriver(name string) bool {
 	begins := func(prefix string) bool { return strings.HasPrefix(name, prefix) }

@@ -114,7 +114,7 @@ func sizes(n [3]int) (s [3]uint32, err error) {
 	return s, nil
 }
 
-// SetIndirectAccess says whether the kernel reaches memory of the host, the device, and
+// SetIndirectAccess reports whether the kernel reaches memory of the host, the device, and
 // shared memory, by pointers that are not its arguments.
 func (k *Kernel) SetIndirectAccess(host, device, shared bool) error {
 	var flags uintptr

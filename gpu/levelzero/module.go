@@ -209,7 +209,7 @@ func (m *Module) KernelNames() (names []string, err error) {
 // moduleImports is ZE_MODULE_PROPERTY_FLAG_IMPORTS.
 const moduleImports = 1
 
-// Imports says whether the module is to be linked before its kernels can be had.
+// Imports reports whether the module is to be linked before its kernels can be had.
 func (m *Module) Imports() (bool, error) {
 	p := new(numbers)
 	err := m.do("ask module", func(id uintptr) (err error) {

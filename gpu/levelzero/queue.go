@@ -120,7 +120,7 @@ func (e *Event) Wait(ctx context.Context) error {
 	return e.do("wait for event", func(h uintptr) error { return await(ctx, ze("zeEventHostSynchronize"), h) })
 }
 
-// Done says whether the event is signalled.
+// Done reports whether the event is signalled.
 func (e *Event) Done() (bool, error) {
 	err := e.do("ask event", func(h uintptr) error { return ze("zeEventQueryStatus").call(h) })
 	if errors.Is(err, NotReady) {

@@ -102,7 +102,7 @@ func oneCompilerChild() error {
 			if err != nil {
 				return err
 			}
-			against = p.Against()
+			against = p.UncacheableReason()
 			p.Release()
 			return nil
 		},
@@ -111,7 +111,7 @@ func oneCompilerChild() error {
 			if err != nil {
 				return err
 			}
-			against = p.Against()
+			against = p.UncacheableReason()
 			p.Release()
 			return nil
 		},

@@ -56,7 +56,7 @@ func (x *Cached) Core() *kernstash.Context[*Program, *Kernel] { return x.core }
 // Program returns the program of a request, counted: the caller releases it.
 // What the compiler refuses is a *kernstash.BuildError, equal for all who ask.
 func (x *Cached) Program(ctx context.Context, r kernstash.Request) (*CachedProgram, error) {
-	p, err := x.core.Program(ctx, x.meant(r))
+	p, err := x.core.Program(ctx, x.normalize(r))
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +66,7 @@ func (x *Cached) Program(ctx context.Context, r kernstash.Request) (*CachedProgr
 // Kernel returns a kernel of the program of a request, on the request's first
 // device. It holds the program; the caller releases it.
 func (x *Cached) Kernel(ctx context.Context, r kernstash.Request, name string) (*CachedKernel, error) {
-	k, err := x.core.Kernel(ctx, x.meant(r), name)
+	k, err := x.core.Kernel(ctx, x.normalize(r), name)
 	if err != nil {
 		return nil, err
 	}
@@ -77,14 +77,14 @@ func (x *Cached) Kernel(ctx context.Context, r kernstash.Request, name string) (
 func (x *Cached) Preload(ctx context.Context, r ...kernstash.Request) error {
 	meant := make([]kernstash.Request, len(r))
 	for i := range r {
-		meant[i] = x.meant(r[i])
+		meant[i] = x.normalize(r[i])
 	}
 	return x.core.Preload(ctx, meant...)
 }
 
-// meant returns a request without a difference that no driver of the context
+// normalize returns a request without a difference that no driver of the context
 // makes, so that its key is that of the same request by another front end.
-func (x *Cached) meant(r kernstash.Request) kernstash.Request {
+func (x *Cached) normalize(r kernstash.Request) kernstash.Request {
 	r.NoOptions = r.NoOptions && slices.ContainsFunc(x.Context.devices, (*Device).TellsNoOptions)
 	return r
 }
@@ -132,8 +132,8 @@ func (p *CachedProgram) Native(device int) (*Program, error) { return p.core().N
 // Origin says where the program came from.
 func (p *CachedProgram) Origin() kernstash.Origin { return p.core().Origin() }
 
-// Against says why the program is not stored; empty if nothing is against it.
-func (p *CachedProgram) Against() string { return p.core().Against() }
+// UncacheableReason returns why the program is not stored; empty if it may be.
+func (p *CachedProgram) UncacheableReason() string { return p.core().UncacheableReason() }
 
 // Release ends one use of the program.
 func (p *CachedProgram) Release() { p.core().Release() }

@@ -102,7 +102,7 @@ func (d *Device) Platform() *Platform { return d.platform }
 // Parent returns what the device is a part of; nil for a root device.
 func (d *Device) Parent() *Device { return d.parent }
 
-// Has says whether the device offers an extension.
+// Has reports whether the device offers an extension.
 func (d *Device) Has(extension string) bool { return slices.Contains(d.Extensions, extension) }
 
 // id returns the handle, zero for a released part: drivers answer that with CL_INVALID_DEVICE.

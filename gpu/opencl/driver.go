@@ -157,9 +157,9 @@ func (p *Platform) compiler() ([]key.Pair, error) {
 // rules say which environment variables the platform's compiler obeys.
 func (p *Platform) rules() *drivers.Rules { return p.driver().Rules(p.asked()) }
 
-// AgainstOptions returns an error where the words of compile options name a directory from
+// CheckOptions returns an error where the words of compile options name a directory from
 // which the device's compiler would take what nobody asked it for.
-func (d *Device) AgainstOptions(words []string) error {
+func (d *Device) CheckOptions(words []string) error {
 	rules := d.platform.rules()
 	if len(rules.Included) == 0 {
 		return nil

@@ -25,9 +25,9 @@ func (p *Platform) ObeysIn(environ []string) (names []string) {
 	return names
 }
 
-// Against is Device.AgainstOptions of a device of the platform.
+// Against is Device.CheckOptions of a device of the platform.
 func (p *Platform) Against(words ...string) error {
-	return (&Device{platform: p}).AgainstOptions(words)
+	return (&Device{platform: p}).CheckOptions(words)
 }
 
 // HoldLaunches keeps captures out, as a launch does that is being queued, until

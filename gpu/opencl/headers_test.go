@@ -204,7 +204,7 @@ func headersChild() error {
 	if err != nil {
 		return err
 	}
-	a := headersApplication{Value: -1, Took: time.Since(begin), Against: p.Against()}
+	a := headersApplication{Value: -1, Took: time.Since(begin), Against: p.UncacheableReason()}
 	native, err := p.Native(0)
 	if err != nil {
 		return err

@@ -10,6 +10,7 @@ import (
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/cl"
 	"github.com/kernstash/kernstash/gpu/opencl/internal/driver"
+	"github.com/kernstash/kernstash/internal/capability"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
@@ -37,7 +38,7 @@ type RuntimeOptions struct {
 	CaptureUnlaunched bool
 }
 
-// ahead says whether code is made at the build.
+// ahead reports whether code is made at the build.
 func (o *RuntimeOptions) ahead() bool {
 	return len(o.SpecializeLocalSizes)+len(o.SpecializeVariants) > 0 || o.CaptureUnlaunched
 }
@@ -51,10 +52,11 @@ type Runtime struct {
 }
 
 var (
-	_ kernstash.Runtime[*Program, *Kernel] = (*Runtime)(nil)
-	_ kernstash.Capturer[*Program]         = (*Runtime)(nil)
-	_ kernstash.HeaderSearcher             = (*Runtime)(nil)
-	_ kernstash.OptionsJudge               = (*Runtime)(nil)
+	_ kernstash.Runtime[*Program, *Kernel]         = (*Runtime)(nil)
+	_ capability.Capturer[*Program, kernstash.Job] = (*Runtime)(nil)
+	_ capability.Delegator                         = (*Runtime)(nil)
+	_ capability.HeaderSearcher[kernstash.Request] = (*Runtime)(nil)
+	_ capability.OptionsChecker                    = (*Runtime)(nil)
 )
 
 // NewRuntime returns the Runtime of a context, which the caller releases after
@@ -82,9 +84,9 @@ func (r *Runtime) HeaderSearch(device int, dir string, _ kernstash.Request) (dep
 	return r.context.devices[device].HeaderSearch(dir)
 }
 
-// AgainstOptions is Device.AgainstOptions of one of the context's devices.
-func (r *Runtime) AgainstOptions(device int, words []string) error {
-	return r.context.devices[device].AgainstOptions(words)
+// CheckOptions is Device.CheckOptions of one of the context's devices.
+func (r *Runtime) CheckOptions(device int, words []string) error {
+	return r.context.devices[device].CheckOptions(words)
 }
 
 // Defers reports whether a job's code is made at launches.

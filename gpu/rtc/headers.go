@@ -68,7 +68,7 @@ var errHeaders = errors.New("where this compiler looks for header files was not 
 // that options name, while dir is the working directory. units are those of the program, of one that has
 // a name. The error says that this is not known.
 //
-// It was seen in the system calls of compiles that look for headers in vain, of NVRTC 11.8 and HIPRTC
+// It was seen in the system calls of compiles that look for headers and do not find them, of NVRTC 11.8 and HIPRTC
 // 5.2.3. NVRTC looks in the directory of the program's name, and in those of the options. HIPRTC, which
 // knows no name, in a folder of its own, in those of the options, and in those of the system's compiler.
 func (l *Library) headerSearch(dir, name string, units func() []key.Unit) (deps.Search, error) {

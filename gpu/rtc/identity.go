@@ -116,7 +116,7 @@ func (l *Library) opensLate(m elfid.Mappings) ([]string, elfid.Mappings, error) 
 	return nil, m, fmt.Errorf("%w: there is no %s", errLibraries, strings.Join(sonames, ", "))
 }
 
-// onSearchPath says whether the dynamic linker may find another library of a file's name in
+// onSearchPath reports whether the dynamic linker may find another library of a file's name in
 // LD_LIBRARY_PATH, as it was when the process was started: it looks there first, unless
 // whoever opens it says otherwise.
 func onSearchPath(path string) error {

@@ -231,7 +231,7 @@ var required = []string{
 	"Version", "GetErrorString", "CreateProgram", "DestroyProgram", "CompileProgram", "GetProgramLogSize", "GetProgramLog",
 }
 
-// hasFunctions says whether the library has what a compile takes.
+// hasFunctions reports whether the library has what a compile takes.
 func (l *Library) hasFunctions() error {
 	for _, name := range required {
 		if l.fn(name) == 0 && (name != "GetErrorString" || l.api != NVJitLink) {

@@ -287,7 +287,7 @@ func servedBy(t *testing.T, c *rtc.Compiler, cache *kernstash.Cache, r rtc.Reque
 	if p.Origin() == kernstash.Disk {
 		return o, ""
 	}
-	return o, cmp.Or(p.Against(), miss)
+	return o, cmp.Or(p.UncacheableReason(), miss)
 }
 
 // cupyPrograms are programs of each kind that CuPy 14 makes: what it puts in front, ufuncs, a

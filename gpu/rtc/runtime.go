@@ -11,6 +11,7 @@ import (
 	"github.com/kernstash/kernstash/deps"
 	"github.com/kernstash/kernstash/internal/arithmetic"
 	"github.com/kernstash/kernstash/internal/cache"
+	"github.com/kernstash/kernstash/internal/capability"
 	"github.com/kernstash/kernstash/internal/engine"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
@@ -21,8 +22,8 @@ import (
 type Runtime struct{ Library *Library }
 
 var (
-	_ kernstash.Runtime[*Output, struct{}] = Runtime{}
-	_ kernstash.HeaderSearcher             = Runtime{}
+	_ kernstash.Runtime[*Output, struct{}]         = Runtime{}
+	_ capability.HeaderSearcher[kernstash.Request] = Runtime{}
 )
 
 // Devices returns 1.

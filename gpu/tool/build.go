@@ -75,7 +75,7 @@ type Built struct {
 // tells about that program alone, and waits until it is stored.
 func ThroughCache[P interface {
 	Key(device int) key.Key
-	Against() string
+	UncacheableReason() string
 	Release()
 }](o kernstash.Options, build func(*kernstash.Cache) (P, error)) (got Built, err error) {
 	cache, err := kernstash.Open(o)
@@ -86,7 +86,7 @@ func ThroughCache[P interface {
 	if err != nil {
 		return got, errors.Join(err, cache.Close())
 	}
-	got.Key, got.NotCacheable = p.Key(0), p.Against()
+	got.Key, got.NotCacheable = p.Key(0), p.UncacheableReason()
 	p.Release()
 	const storing = time.Minute // a build tool can wait longer than an application
 	cache.Flush(storing)

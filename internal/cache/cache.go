@@ -26,7 +26,7 @@ import (
 // Options configure Open. The zero value works.
 type Options struct {
 	Settings settings.Inputs
-	Ahead    bool                    // who asks is no application: it saves no time, and its hits are no use of entries
+	Ahead    bool                    // the caller is no application: it saves no time, and its hits are no use of entries
 	Starter  func(Jobs) Starter      // may be nil
 	Recorder stats.Recorder          // takes what is counted, besides Cache.Stats; may be nil
 	Logger   *slog.Logger            // takes traces; nil: standard error, or the file that the settings name
@@ -37,7 +37,7 @@ type Options struct {
 // Cache is safe for concurrent use.
 type Cache struct {
 	settings *settings.Settings
-	ahead    bool           // who asks is no application
+	ahead    bool           // the caller is no application
 	written  Store          // what is built is stored there, unless the mode forbids it; nil: nowhere
 	near     Store          // the part of written that is on this machine: the jobs are there
 	agent    *client.Client // of the node, behind written; nil: none is asked

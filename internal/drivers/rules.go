@@ -48,7 +48,7 @@ func (r *Rules) Of(environ []string) []key.Pair {
 	return pairs
 }
 
-// isOn says whether a variable has a value that is not zero.
+// isOn reports whether a variable has a value that is not zero.
 func isOn(environ []string, variable string) (on bool) {
 	for _, e := range environ {
 		if name, value, _ := strings.Cut(e, "="); variable != "" && name == variable {

@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// atStart says whether the kernel started the program with rights beyond its
+// atStart reports whether the kernel started the program with rights beyond its
 // user's, of whatever kind: it knows of file capabilities as well.
 var atStart = sync.OnceValue(func() bool {
 	vector, err := unix.Auxv()

@@ -137,7 +137,7 @@ func (p *Plan) before(op safefs.Op, size int) (most int, err error) {
 	return fault.Part, nil
 }
 
-// decide says whether a rule makes a call fail. A call that a signal
+// decide reports whether a rule makes a call fail. A call that a signal
 // interrupted is made again until it is not, so that fault never comes twice
 // in a row.
 func (r *rule) decide(op safefs.Op, call int, rnd *rand.Rand) bool {

@@ -45,7 +45,7 @@ type Hooks struct {
 	// caller's context and ends when nobody waits any more.
 	Build func(ctx context.Context) error
 
-	// Keep says whether an error of Build is final. Other errors are
+	// Keep reports whether an error of Build is final. Other errors are
 	// forgotten, and whoever waited for the failed build tries once more.
 	Keep func(err error) bool
 
@@ -171,7 +171,7 @@ func (c *call) settle(err error) {
 	}
 }
 
-// wait waits for the call's end, or for the caller's. leaveGraph is nil for who has not started it.
+// wait waits for the call's end, or for the caller's. leaveGraph is nil for a caller that has not started it.
 func (c *call) wait(ctx context.Context, leaveGraph func()) (ended bool, err error) {
 	if leaveGraph == nil {
 		if leaveGraph, err = enterGraph(ctx, c); err != nil {
@@ -285,7 +285,7 @@ func (e *PanicError) Unwrap() error {
 // ErrGoexit says that a build ended its goroutine instead of returning.
 var ErrGoexit = errors.New("build called runtime.Goexit")
 
-// IsPanic says whether a build panicked or ended its goroutine: no error of that
+// IsPanic reports whether a build panicked or ended its goroutine: no error of that
 // kind is kept, whatever else it says.
 func IsPanic(err error) bool {
 	_, panicked := errors.AsType[*PanicError](err)

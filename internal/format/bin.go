@@ -87,7 +87,7 @@ func createdNanos(t time.Time) int64 {
 	return t.UnixNano()
 }
 
-// Check says whether an artifact can be encoded, as far as that can be told
+// Check reports whether an artifact can be encoded, as far as that can be told
 // without doing it. Its errors wrap ErrEncode.
 func Check(a *store.Artifact) error {
 	switch {
@@ -112,7 +112,7 @@ func Check(a *store.Artifact) error {
 	return nil
 }
 
-// CheckEntry says whether an entry can be stored; the error wraps store.ErrInvalid.
+// CheckEntry reports whether an entry can be stored; the error wraps store.ErrInvalid.
 func CheckEntry(e *store.Entry) error {
 	switch {
 	case e == nil || e.Artifact == nil:

@@ -11,7 +11,7 @@ import (
 // the process where it cannot reserve what it needs.
 const leastAddresses = 1 << 30
 
-// enoughAddresses says whether Go can go on in this process. What it reserves to
+// enoughAddresses reports whether Go can go on in this process. What it reserves to
 // begin with it has by now: the shim looks at the limit before it opens us.
 func enoughAddresses() error {
 	var limit unix.Rlimit

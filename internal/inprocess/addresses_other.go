@@ -2,5 +2,5 @@
 
 package inprocess
 
-// enoughAddresses says whether Go can go on in this process.
+// enoughAddresses reports whether Go can go on in this process.
 func enoughAddresses() error { return nil }

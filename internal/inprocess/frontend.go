@@ -67,7 +67,7 @@ func (d FrontEnd) GivenUp() {
 	d.Report(runlog.Event{Kind: runlog.Asked, Outcome: runlog.Passed, Reason: "given up"})
 }
 
-// errBusy is said where a request has waited for its patience.
+// errBusy is said where a request has waited for as long as it may.
 var errBusy = errors.New("waited too long")
 
 // ErrRefused is what the host's compiler says of a program.

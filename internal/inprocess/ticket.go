@@ -14,10 +14,10 @@ import (
 	"github.com/kernstash/kernstash/store"
 )
 
-// Patience bounds how long a request waits before there is anything to say: for another
+// MaxWait bounds how long a request waits before there is anything to say: for another
 // thread's build, or another process's (which the engine bounds by two minutes), or for a
 // file system. Then the host's compiler builds.
-const Patience = 130 * time.Second
+const MaxWait = 130 * time.Second
 
 // AtOnce is how long an answer is waited for before there is none yet: as long as it takes to
 // find an artifact where nothing is in the way.
@@ -28,10 +28,10 @@ const AtOnce = 5 * time.Millisecond
 // goroutines of their own. Its methods may be called from any goroutine, one at a time, but
 // End, which may be called at any time.
 type Ticket struct {
-	// These are set before Wait is called. Patience bounds a wait. Passed, which may be nil, is
+	// These are set before Wait is called. MaxWait bounds a wait. Passed, which may be nil, is
 	// called before the host's compiler builds and nobody is told how that ends.
-	Patience time.Duration
-	Passed   func()
+	MaxWait time.Duration
+	Passed  func()
 
 	// Of a request for one device, Serve makes a message of an artifact; an error says why it
 	// cannot be restored. Outcome reads how a step ended.
@@ -76,7 +76,7 @@ type Outcome struct {
 // what it returns when that is over; it may be nil.
 func (d FrontEnd) Ticket(s *engine.Session, r engine.Request, search func() (over func())) *Ticket {
 	now := time.Now()
-	t := &Ticket{Patience: Patience, frontEnd: d, ended: make(chan struct{}), since: now, begun: now}
+	t := &Ticket{MaxWait: MaxWait, frontEnd: d, ended: make(chan struct{}), since: now, begun: now}
 	if !d.enter() {
 		t.err = errClosed
 		return t
@@ -228,7 +228,7 @@ func (t *Ticket) next() (step engine.Step, late time.Time) {
 	if t.err == nil && t.parts != nil {
 		ready = t.ask()
 	}
-	late = t.since.Add(t.Patience)
+	late = t.since.Add(t.MaxWait)
 	if t.err == nil && ready != nil && !time.Now().Before(late) {
 		t.err = errBusy
 	}

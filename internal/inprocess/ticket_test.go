@@ -177,7 +177,7 @@ func TestTicketWhileFilesHang(t *testing.T) {
 	})
 	wantNothing(t, m)
 	m.mu.Lock()
-	m.since = m.since.Add(-Patience)
+	m.since = m.since.Add(-MaxWait)
 	m.mu.Unlock()
 	wantStep(t, m, front.Pass)
 	wantStep(t, m, front.Pass)
@@ -208,7 +208,7 @@ func TestPassedIsToldBefore(t *testing.T) {
 		"late": {func(_, second *Ticket) {
 			second.mu.Lock()
 			defer second.mu.Unlock()
-			second.since = second.since.Add(-Patience)
+			second.since = second.since.Add(-MaxWait)
 		}, front.Pass, 1},
 		"refused": {func(first, _ *Ticket) { first.refused() }, front.Pass, 1},
 		"built":   {func(first, _ *Ticket) { first.End() }, front.Build, 0},

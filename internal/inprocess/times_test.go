@@ -29,7 +29,7 @@ func TestTimesOfRequests(t *testing.T) {
 	wantNothing(t, second)
 	wantNothing(t, third)
 	third.mu.Lock()
-	third.since = third.since.Add(-Patience)
+	third.since = third.since.Add(-MaxWait)
 	third.mu.Unlock()
 	wantStep(t, third, front.Pass)
 
@@ -50,10 +50,10 @@ func TestTimesOfRequests(t *testing.T) {
 	for begun := time.Now(); len(told) < 3 && time.Since(begun) < time.Minute; time.Sleep(time.Millisecond) { // a miss is told with its nearest entry
 		told = tolds(t, path)
 	}
-	if got := told[runlog.Passed]; got.Waited < Patience {
+	if got := told[runlog.Passed]; got.Waited < MaxWait {
 		t.Errorf("passed: %+v", got)
 	}
-	if got := told[runlog.Memory]; got.Waited <= 0 || got.Waited > Patience {
+	if got := told[runlog.Memory]; got.Waited <= 0 || got.Waited > MaxWait {
 		t.Errorf("found: %+v", got)
 	}
 	if got := told[runlog.Compiled]; got.Waited != 0 || got.Ended.Before(before.Round(0)) || got.Ended.After(after) {

@@ -88,3 +88,28 @@ func TestDecisionsAreShortAndListed(t *testing.T) {
 		}
 	}
 }
+
+// What is measured stands in tables; the words between them are few.
+func TestResultsAreTables(t *testing.T) {
+	t.Parallel()
+	const maxWords = 800
+	b, err := os.ReadFile("../../docs/RESULTS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	words, rows, code := 0, 0, false
+	for line := range strings.Lines(string(b)) {
+		switch {
+		case strings.HasPrefix(line, "```"):
+			code = !code
+		case code, strings.HasPrefix(line, "<!--"), strings.HasPrefix(line, "!["):
+		case strings.HasPrefix(line, "|"):
+			rows++
+		default:
+			words += len(strings.Fields(line))
+		}
+	}
+	if words > maxWords || rows < 100 {
+		t.Errorf("%d words between %d rows of tables, of %d words that there may be", words, rows, maxWords)
+	}
+}

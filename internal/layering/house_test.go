@@ -311,6 +311,8 @@ var runtimes = []runtime{
 	{"Level Zero", regexp.MustCompile(`(?i)level.?zero`), []string{"gpu/levelzero", "shim/levelzero"}},
 	{"NVRTC", regexp.MustCompile(`(?i)nvrtc`), []string{"gpu/rtc", "gpu/cuda", "shim/rtc", "shim/nvrtc"}},
 	{"HIPRTC", regexp.MustCompile(`(?i)hiprtc`), []string{"gpu/rtc", "shim/rtc", "shim/hiprtc"}},
+	{"nvJitLink", regexp.MustCompile(`(?i)nvjitlink`), []string{"gpu/rtc", "gpu/cuda", "shim/rtc", "shim/nvjitlink"}},
+	{"libnvvm", regexp.MustCompile(`(?i)nvvm`), []string{"gpu/rtc", "gpu/cuda", "shim/rtc", "shim/nvvm"}},
 	{"CUDA", regexp.MustCompile(`(?i)cuda`), []string{"gpu/cuda", "gpu/rtc", "shim/rtc", "shim/nvrtc"}},
 }
 

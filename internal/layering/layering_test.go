@@ -17,47 +17,49 @@ const module = "github.com/kernstash/kernstash"
 // those of its own floor that stand under "beside".
 var floors = map[string]int{
 	"reason": 0, "key": 0, "deps": 0, "stats": 0, "internal": 0, "trust": 0,
-	"store":              1,
-	"agent":              1,
-	"":                   2, // the root: the public API
-	"gpu":                3,
-	"spool":              1,
-	"bundle":             2, // of what the disk store has
-	"worker":             3,
-	"internal/engine":    1,
-	"internal/cache":     1,
-	"internal/inprocess": 2, // what front ends have in common
-	"cmd":                4,
-	"capi":               4,
-	"shim":               4,
-	"scripts":            4,
-	"docs":               4, // tests of what the documents show
+	"store":               1,
+	"agent":               1,
+	"":                    2, // the root: the public API
+	"gpu":                 3,
+	"spool":               1,
+	"bundle":              2, // of what the disk store has
+	"worker":              3,
+	"internal/engine":     1,
+	"internal/cache":      1,
+	"internal/capability": 1,
+	"internal/inprocess":  2, // what front ends have in common
+	"cmd":                 4,
+	"capi":                4,
+	"shim":                4,
+	"scripts":             4,
+	"docs":                4, // tests of what the documents show
 }
 
 // beside are the imports within a floor that the design asks for.
 var beside = map[string][]string{
-	"stats":           {"reason"},
-	"key":             {"internal/wire"},
-	"deps":            {"deps", "key", "reason", "internal/ctime", "internal/pattern", "internal/wire"},
-	"internal":        {"key", "reason", "store", "internal"},
-	"internal/live":   {"stats"},
-	"internal/cache":  {"internal/engine", "internal/live", "spool", "store", "agent/client"},
-	"agent":           {"store", "agent"},
-	"store/disk":      {"store", "spool"},
-	"store/memory":    {"store"},
-	"store/remote":    {"store"},
-	"store/s3":        {"store"},
-	"store/tiered":    {"store", "spool"},
-	"store/redis":     {"store"},
-	"store/http":      {"store"},
-	"spool":           {"store"},
-	"worker":          {"worker"},
-	"store/storetest": {"store"},
-	"gpu/opencl":      {"gpu/opencl", "gpu/cuda", "gpu/tool"}, // NVIDIA's assembler is libcuda's
-	"gpu/cuda":        {"gpu/cuda", "gpu/rtc", "gpu/tool"},
-	"gpu/rtc":         {"gpu/rtc", "gpu/tool"},
-	"gpu/levelzero":   {"gpu/levelzero", "gpu/tool"},
-	"cmd":             {"cmd"},
+	"stats":               {"reason"},
+	"key":                 {"internal/wire"},
+	"deps":                {"deps", "key", "reason", "internal/ctime", "internal/pattern", "internal/wire"},
+	"internal":            {"key", "reason", "store", "internal"},
+	"internal/live":       {"stats"},
+	"internal/cache":      {"internal/engine", "internal/live", "spool", "store", "agent/client"},
+	"internal/capability": {"store"},
+	"agent":               {"store", "agent"},
+	"store/disk":          {"store", "spool"},
+	"store/memory":        {"store"},
+	"store/remote":        {"store"},
+	"store/s3":            {"store"},
+	"store/tiered":        {"store", "spool"},
+	"store/redis":         {"store"},
+	"store/http":          {"store"},
+	"spool":               {"store"},
+	"worker":              {"worker"},
+	"store/storetest":     {"store"},
+	"gpu/opencl":          {"gpu/opencl", "gpu/cuda", "gpu/tool"}, // NVIDIA's assembler is libcuda's
+	"gpu/cuda":            {"gpu/cuda", "gpu/rtc", "gpu/tool"},
+	"gpu/rtc":             {"gpu/rtc", "gpu/tool"},
+	"gpu/levelzero":       {"gpu/levelzero", "gpu/tool"},
+	"cmd":                 {"cmd"},
 }
 
 // alone are external modules that these packages may import, and no other.

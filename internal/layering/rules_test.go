@@ -9,9 +9,11 @@ import (
 )
 
 const (
-	maxPackageLines = 3000
-	maxCycle        = 8
-	maxPlaces       = 3
+	maxPackageLines  = 3000
+	maxEvictionLines = 1000
+	maxRootFiles     = 15
+	maxCycle         = 8
+	maxPlaces        = 3
 )
 
 // order is the house from the top to the ground. Imports go down, or stay in
@@ -27,6 +29,7 @@ var order = [][]string{
 	{"internal/cache"},
 	{"internal/live"},
 	{"internal/engine"},
+	{"internal/capability"},
 	{"store/disk", "store/memory", "store/storetest", "store/tiered", "store/redis", "store/s3", "store/http", "store/remote", "bundle", "agent", "trust"},
 	{"spool"},
 	{"internal/format", "internal/records"},
@@ -48,6 +51,8 @@ type rule struct {
 var rules = []rule{
 	{"imports go down the floors", (*house).upwards},
 	{"no package over 3,000 lines without tests", (*house).large},
+	{"no more than 1,000 lines of eviction", (*house).eviction},
+	{"no more than 15 files in the root", (*house).rootFiles},
 	{"no more than 8 files in one cycle", (*house).cycles},
 	{"nothing below cmd links os/exec but the worker", (*house).starters},
 	{"nothing but cmd imports store/s3", (*house).clients},
@@ -99,6 +104,30 @@ func (h *house) large() []string {
 		}
 	}
 	return sorted(found)
+}
+
+// eviction returns store/disk/evict, where it is too large.
+func (h *house) eviction() []string {
+	const path = "store/disk/evict"
+	if n := h.packageLines()[path]; n == 0 || n > maxEvictionLines {
+		return []string{fmt.Sprintf("%s: %d lines", path, n)}
+	}
+	return nil
+}
+
+// rootFiles returns the files of the public API, where there are too many.
+func (h *house) rootFiles() []string {
+	var found []string
+	for file := range h.lines {
+		if folder(file) == "" {
+			found = append(found, file)
+		}
+	}
+	if len(found) <= maxRootFiles {
+		return nil
+	}
+	slices.Sort(found)
+	return found
 }
 
 // cycles returns each file of a package's largest cycle, where that is too large.

@@ -10,7 +10,7 @@ import (
 const maxStripes = 32
 
 // counter counts the users of an object that starts alive, with no user. Its owner
-// calls kill once the object should go; who ends the last use is told to free it.
+// calls kill once the object should go; the caller that ends the last use is told to free it.
 //
 // With a plain atomic counter two goroutines on two cores do less together than
 // one alone, as each core waits for the other's cache line. This one spreads

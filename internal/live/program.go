@@ -56,7 +56,7 @@ func newProgram[P, K, T any](t *Tier[P, K, T], id ID) *Program[P, K, T] {
 // take adds a use to a program that is made, not another one's own, and not about to
 // go, at a time of the clock. Free: the caller must free the program now.
 func (e *entry) take(owner uint64, clock int64) (taken, free bool) {
-	if !e.result.Done() || e.foreign(owner) {
+	if !e.result.Done() || e.exclusiveToOther(owner) {
 		return false, false
 	}
 	if s, ok := e.refs.acquire(); !ok {
@@ -68,8 +68,8 @@ func (e *entry) take(owner uint64, clock int64) (taken, free bool) {
 	return true, false
 }
 
-// foreign reports whether the program is another one's own.
-func (e *entry) foreign(asker uint64) bool {
+// exclusiveToOther reports whether the program is another one's own.
+func (e *entry) exclusiveToOther(asker uint64) bool {
 	owner := e.owner.Load()
 	return owner != 0 && owner != asker
 }

@@ -161,7 +161,7 @@ func (t *Tier[P, K, T]) Get(ctx context.Context, id ID, owner uint64, s Source[P
 			Drop:   p.Release,
 			Waited: func() { t.count(stats.MemoryWaits) },
 		})
-		if p.foreign(owner) {
+		if p.exclusiveToOther(owner) {
 			if taken {
 				p.Release()
 			}

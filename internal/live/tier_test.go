@@ -361,7 +361,7 @@ func stressCaller(t *testing.T, f *fake, x *fakeTier) {
 			return
 		}
 	}
-	if p.foreign(r.asker) {
+	if p.exclusiveToOther(r.asker) {
 		t.Error("another one's program")
 	}
 	if u := p.Units()[0]; rand.IntN(4) == 0 && x.Enter() {

@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// IsAnybody says whether an owner of this id may be anybody: in a user
+// IsAnybody reports whether an owner of this id may be anybody: in a user
 // namespace all users that it does not map are shown as one, and a process
 // whose own user is not mapped would take everybody's files for its own.
 func IsAnybody(uid uint32) bool {
@@ -35,7 +35,7 @@ var overflow = sync.OnceValues(func() (uid uint32, partial bool) {
 	return uid, true
 })
 
-// mapsAll says whether a uid_map maps every user to itself, as that of the
+// mapsAll reports whether a uid_map maps every user to itself, as that of the
 // first namespace does.
 func mapsAll(users string) bool {
 	return strings.Join(strings.Fields(users), " ") == "0 0 4294967295"

@@ -30,12 +30,12 @@ func (d Dir) open(path string, flags int) (int, error) {
 		case errors.Is(err, unix.EINTR), errors.Is(err, unix.EAGAIN) && try < 8: // a rename met it; or a lease
 			continue
 		case errors.Is(err, unix.ENOSYS):
-			d.forgo()
+			d.rememberNoOpenat2()
 			return d.openStep(path, flags)
 		case errors.Is(err, unix.EPERM): // a sandbox, or this one file
 			fd, err := d.openStep(path, flags)
 			if err == nil {
-				d.forgo()
+				d.rememberNoOpenat2()
 			}
 			return fd, err
 		}
@@ -43,9 +43,9 @@ func (d Dir) open(path string, flags int) (int, error) {
 	}
 }
 
-// forgo remembers for this process that openat2 does not work here. What a hook says is
+// rememberNoOpenat2 remembers for this process that openat2 does not work here. What a hook says is
 // true of its directory only.
-func (d Dir) forgo() {
+func (d Dir) rememberNoOpenat2() {
 	if d.hook == nil {
 		noOpenat2.Store(true)
 	}
@@ -108,7 +108,7 @@ func (d Dir) publishUnnamed(name string, mtime int64, contents [][]byte) error {
 	return fmt.Errorf("file without a name: %w", errors.ErrUnsupported)
 }
 
-// gone says whether d was removed.
+// gone reports whether d was removed.
 func (d Dir) gone() bool {
 	info, err := d.Stat()
 	return err == nil && info.Links == 0

@@ -94,7 +94,7 @@ func distrust(owner *windows.SID, acl *windows.ACL, ours []*windows.SID, layer b
 	return ""
 }
 
-// isSystem says whether an account is the system, its administrators, or the
+// isSystem reports whether an account is the system, its administrators, or the
 // installer that owns Windows: they can do anything anyway.
 func isSystem(sid *windows.SID) bool {
 	return sid.IsWellKnown(windows.WinLocalSystemSid) || sid.IsWellKnown(windows.WinBuiltinAdministratorsSid) ||

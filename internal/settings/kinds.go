@@ -303,7 +303,7 @@ const (
 // traceNames are the names of the bits, in their order.
 var traceNames = []string{"disk", "memory", "keys"}
 
-// Has says whether all bits of of are set.
+// Has reports whether all bits of of are set.
 func (m TraceMask) Has(of TraceMask) bool { return m&of == of }
 
 // String returns the mask as a setting: 0, all, or names with commas.

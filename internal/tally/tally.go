@@ -69,7 +69,7 @@ func NewFixed(p Place, slots, counters int) *File {
 	return t
 }
 
-// fits says whether the open file can hold what is counted.
+// fits reports whether the open file can hold what is counted.
 func (t *File) fits(h header) bool {
 	return h.counters >= t.counters && (!t.fixed || h.slots == t.slots)
 }
@@ -237,7 +237,7 @@ func (t *File) look() (b []byte, h header, err error) {
 	return nil, header{}, err
 }
 
-// replaceable says whether what is in the place of a tally, as err tells, holds
+// replaceable reports whether what is in the place of a tally, as err tells, holds
 // nothing that could be lost.
 func replaceable(err error) bool {
 	return errors.Is(err, errDamaged) || errors.Is(err, io.ErrUnexpectedEOF) ||

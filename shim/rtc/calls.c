@@ -5,11 +5,11 @@ struct library_front rtc_front_end = {.runtime = "rtc"};
 
 void rtc_passed(const struct rtc_api *api, const char *reason) { library_passed(&rtc_front_end, api->number, reason); }
 
-static _Thread_local int aside;
+static _Thread_local int own_call;
 
-void kernstash_rtc_aside(int on) { aside = on; }
+void kernstash_rtc_aside(int on) { own_call = on; }
 
-bool rtc_aside(void) { return aside != 0; }
+bool rtc_aside(void) { return own_call != 0; }
 
 struct rtc_program *rtc_enter(struct rtc_caller *c, enum rtc_function f, void *program, void *real)
 {
@@ -59,7 +59,7 @@ static int real_ask(const struct rtc_program *p, enum rtc_function f, void *a, v
 
 /* Compiles what was only answered for: something is asked that the answers do not hold.
  * The program, if there is one, is locked. Names that were given out stay. */
-static void settle(struct rtc_program *p)
+static void compile_late(struct rtc_program *p)
 {
 	if (p == NULL || !p->served)
 		return;
@@ -75,7 +75,7 @@ static void settle(struct rtc_program *p)
 int rtc_create(struct rtc_caller c, void **program, const char *source, const char *name, int nheaders,
 	const char *const *headers, const char *const *includes)
 {
-	struct rtc_library *l = aside != 0 ? NULL : rtc_library_for(&c);
+	struct rtc_library *l = own_call != 0 ? NULL : rtc_library_for(&c);
 	int (*create)(void **, const char *, const char *, int, const char *const *, const char *const *);
 	*(void **)&create = l != NULL ? l->real[RTC_CREATE] : rtc_real(&c, RTC_CREATE);
 	if (create == NULL)
@@ -279,7 +279,7 @@ static int compile(struct rtc_program *p, int n, const char *const *options)
 	ksf_step step;
 
 	bool again = p->served || p->compiled;
-	settle(p);
+	compile_late(p);
 	p->compiled = true;
 	const char *mode = library_arithmetic();
 	if (again || p->unknown != NULL || mode != NULL || !rtc_are_options(n, options)) {
@@ -374,7 +374,7 @@ int rtc_ask(struct rtc_caller c, enum rtc_function f, void *program, void *a, vo
 	int code = 0;
 	struct rtc_program *p = rtc_enter(&c, f, program, &real);
 	if (p == NULL || !answer(p, f, a, b, &code)) {
-		settle(p);
+		compile_late(p);
 		code = real == NULL ? RTC_INTERNAL_ERROR : real(program, a, b);
 	}
 	if (p == NULL)

@@ -170,7 +170,7 @@ static const char *mode(void)
 }
 
 /* Has the real program where the application believes it to be, with the first n inputs. */
-static void settle(struct rtc_program *p, unsigned n)
+static void give_late(struct rtc_program *p, unsigned n)
 {
 	bool late = p->given < n || p->owed;
 	p->served = false;
@@ -197,7 +197,7 @@ static void settle(struct rtc_program *p, unsigned n)
 /* The real library does what the application asks for, and nobody is told. */
 static int pass(struct rtc_program *p, enum rtc_function f, void *const a[RTC_ARGUMENTS], const char *why)
 {
-	settle(p, p->ninputs);
+	give_late(p, p->ninputs);
 	if (f == RTC_COMPILE || p->unknown == NULL)
 		rtc_passed(p->library->api, why);
 	p->unknown = why;
@@ -308,7 +308,7 @@ static int step(struct rtc_program *p, enum rtc_function f, void *const a[RTC_AR
 			return 0;
 		}
 	}
-	settle(p, p->ninputs - input);
+	give_late(p, p->ninputs - input);
 	return action == KSF_BUILD ? build(p, f, a, step.ticket) : step_real(p, f, a);
 }
 
@@ -375,7 +375,7 @@ static int ask(struct rtc_program *p, enum rtc_function f, void *const a[RTC_ARG
 	int code;
 	if (answer(p, f, a, &code))
 		return code;
-	settle(p, p->ninputs);
+	give_late(p, p->ninputs);
 	code = call_real(p, f, a);
 	if (f < RTC_OTHER || p->compiled)
 		return code;

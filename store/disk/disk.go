@@ -73,7 +73,7 @@ type Options struct {
 	hooks hooks
 }
 
-// Vetter says whether the seal with which an entry or a manifest was put, nil where it has none, lets it
+// Vetter reports whether the seal with which an entry or a manifest was put, nil where it has none, lets it
 // be handed out.
 type Vetter interface {
 	Vet(k key.Key, seal []byte, bin io.Reader) error // bin reads the .bin of the entry

@@ -280,7 +280,7 @@ func (f *faulty) end() {
 	}
 }
 
-// mayHide says whether a fault tells that a file is not there.
+// mayHide reports whether a fault tells that a file is not there.
 func mayHide(f faultfs.Fault) bool {
 	return errors.Is(f.Err, syscall.ENOENT) || errors.Is(f.Err, syscall.ESTALE)
 }

@@ -219,7 +219,7 @@ func (s *Store) clear(ctx context.Context, filter func(store.Info) bool, dry boo
 	})
 }
 
-// clearable says whether an item is made of files: a directory that somebody
+// clearable reports whether an item is made of files: a directory that somebody
 // gave one of our names stays.
 func clearable(it *rootdir.Item) bool {
 	return (it.Bin == nil || it.Bin.Kind != safefs.Directory) && (it.Src == nil || it.Src.Kind != safefs.Directory)

@@ -21,7 +21,7 @@ func (s *Store) Get(ctx context.Context, k key.Key) (*store.Entry, error) {
 	return s.find(ctx, &k, false)
 }
 
-// GetFirst is Get for who needs the first binary alone; see [store.FirstGetter].
+// GetFirst is Get for a caller that needs the first binary alone; see [store.FirstGetter].
 func (s *Store) GetFirst(ctx context.Context, k key.Key) (*store.Entry, error) {
 	return s.find(ctx, &k, true)
 }

@@ -113,7 +113,7 @@ func (s *Store) SpoolRemove(ctx context.Context, f spool.File) error {
 	return nil
 }
 
-// lookWorker is how long who wants the lock of the worker waits: as long as those
+// lookWorker is how long a caller that wants the lock of the worker waits: as long as those
 // take who only ask whether somebody has it.
 const lookWorker = 50 * time.Millisecond
 

@@ -276,7 +276,7 @@ func (o *Objects) do(ctx context.Context, method, name string, header http.Heade
 	return then(resp)
 }
 
-// authorize sets who asks.
+// authorize sets the credentials of the caller.
 func (o *Objects) authorize(req *http.Request) error {
 	if o.token != "" {
 		token, err := readToken(o.token)

@@ -58,7 +58,7 @@ func New(t testing.TB, seed string, size int) *store.Entry {
 	return Entry(Recipe(t, fmt.Sprintf("kernel void k() {} // %s", seed), "-DSEED="+seed), seed, size)
 }
 
-// sameCode says whether an artifact is one that Entry made of a seed.
+// sameCode reports whether an artifact is one that Entry made of a seed.
 func sameCode(a *store.Artifact, seed string) bool {
 	return len(a.Binaries) == 1 && bytes.Equal(a.Binaries[0].Data, Code(seed, len(a.Binaries[0].Data))) &&
 		a.Log == "warning: "+seed

@@ -12,7 +12,7 @@ const (
 	longestBreak  = time.Minute
 )
 
-// breaker says whether something that may be out of order is worth a call. It is safe for
+// breaker reports whether something that may be out of order is worth a call. It is safe for
 // concurrent use; the zero value is closed.
 type breaker struct {
 	mu      sync.Mutex

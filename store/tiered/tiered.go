@@ -173,7 +173,7 @@ func (s *Store) Get(ctx context.Context, k key.Key) (*store.Entry, error) {
 	return s.get(ctx, k, false)
 }
 
-// GetFirst is Get for who needs the first binary alone; see [store.FirstGetter]. Far stores leave
+// GetFirst is Get for a caller that needs the first binary alone; see [store.FirstGetter]. Far stores leave
 // nothing unread.
 func (s *Store) GetFirst(ctx context.Context, k key.Key) (*store.Entry, error) {
 	return s.get(ctx, k, true)

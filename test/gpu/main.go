@@ -168,7 +168,7 @@ func (b *bench) measure(size string, small []int, ways []way) error {
 	return nil
 }
 
-// compiles says whether each start of the way does: with nothing that has the program.
+// compiles reports whether each start of the way does: with nothing that has the program.
 func (w way) compiles() bool { return w.frontEnd == "" && !w.warm }
 
 // prepare warms the driver's own cache, one for each loader, and a cache of ours, one for

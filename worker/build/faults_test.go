@@ -72,7 +72,7 @@ func newDir(t testing.TB) string {
 	return root
 }
 
-// starved says whether a build was ended because others had the processor.
+// starved reports whether a build was ended because others had the processor.
 func starved(e worker.Ended) bool {
 	return e.State == "elsewhere" && strings.HasPrefix(e.Reason, "others had the processor for ")
 }

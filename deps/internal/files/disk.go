@@ -33,7 +33,7 @@ type System struct {
 	Look   func(path string) (Kind, Stamp, error)
 	LookAt func(path string) (Way, error)
 	Read   func(path string, limit int64) ([]byte, Stamp, error)
-	// Trusted says whether a file's change time says that it changed; see package ctime.
+	// Trusted reports whether a file's change time says that it changed; see package ctime.
 	Trusted func(path string, device uint64) bool
 }
 
@@ -62,7 +62,7 @@ type Probe struct {
 	Kind Kind
 }
 
-// Holds says whether the path leads to what it did.
+// Holds reports whether the path leads to what it did.
 func (p Probe) Holds(s System) bool {
 	if p.Kind == RealDirectory {
 		w, err := s.LookAt(p.Path)
@@ -98,7 +98,7 @@ func (d *Disk) At(path string) *Spot {
 	return s
 }
 
-// Settled says whether a change of the file at path after the time now would show in its
+// Settled reports whether a change of the file at path after the time now would show in its
 // stamp.
 func (s System) Settled(path string, st Stamp, now time.Time) bool {
 	return ctime.Settled(now, st.Mtime, st.Ctime) && s.Trusted(path, st.Device)
@@ -187,7 +187,7 @@ func (d *Disk) Plain(path string) (string, error) {
 	return "/" + strings.Join(parts, "/"), nil
 }
 
-// real says whether path is a directory and no link to one.
+// real reports whether path is a directory and no link to one.
 func (d *Disk) real(path string) (bool, error) {
 	if d.Probes[Probe{path, RealDirectory}] {
 		return true, nil

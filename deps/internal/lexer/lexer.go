@@ -88,7 +88,7 @@ func lineEnd(src []byte, i int) (end int, blanks bool) {
 // IsRareSpace reports whether c is white space that is not of ASCII.
 func IsRareSpace(c rune) bool { return c == '\u180e' || c >= 0x80 && unicode.IsSpace(c) }
 
-// SplitsWords says whether a character of an option is part of no identifier.
+// SplitsWords reports whether a character of an option is part of no identifier.
 func SplitsWords(c rune) bool { return c < 0x80 && !IsWord(byte(c)) || IsRareSpace(c) }
 
 // IsBlank reports whether c is white space within a line of logical text.
@@ -113,23 +113,24 @@ const (
 )
 
 // Classes are what the characters mean.
-var Classes [256]Class
+var Classes = classes()
 
-func init() {
-	for c := range Classes {
+func classes() (all [256]Class) {
+	for c := range all {
 		switch b := byte(c); {
 		case b == '_' || b == '$' || b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' || b >= 0x80:
-			Classes[c] = Letter
+			all[c] = Letter
 		case b >= '0' && b <= '9':
-			Classes[c] = Digit
+			all[c] = Digit
 		case b == ' ' || b == '\t' || b == '\v':
-			Classes[c] = Blank
+			all[c] = Blank
 		}
 	}
 	const operators = "()[]{};,=+-*<>&|^!~:"
 	for i := range len(operators) {
-		Classes[operators[i]] = Inert
+		all[operators[i]] = Inert
 	}
+	return all
 }
 
 // HashLen returns the length of what introduces a directive, or 0.

@@ -157,7 +157,7 @@ func (n *Table) choices(name string) int {
 	return c
 }
 
-// unsure says whether a name that is not defined by a source or an option, as
+// unsure reports whether a name that is not defined by a source or an option, as
 // far as is known, may be defined by the compiler.
 func (n *Table) unsure(name string) bool {
 	if len(n.Defs(name)) > 0 {

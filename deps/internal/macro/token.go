@@ -29,7 +29,7 @@ const (
 	odd                          // what compilers may read differently
 )
 
-// Is says whether t is the punctuation.
+// Is reports whether t is the punctuation.
 func (t Token) Is(p string) bool { return t.Kind == punctuation && t.Text == p }
 
 // Lex returns the tokens of logical text from i to the end of the directive,

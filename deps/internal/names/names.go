@@ -21,7 +21,7 @@ const namesOfPaths = "__FILE__ __BASE_FILE__ __FILE_NAME__ __builtin_FILE __buil
 // PathParts is how many of them are made of the name of a file.
 const PathParts = 5
 
-// IsPathPiece says whether name is a good part of one that puts paths into
+// IsPathPiece reports whether name is a good part of one that puts paths into
 // what is built.
 func IsPathPiece(name string) bool {
 	return slices.ContainsFunc(PathNames[:PathParts], func(n string) bool {
@@ -75,15 +75,16 @@ const Counting = " " + ForbiddenNames + " " + assemblerNames + " " + namesOfPath
 
 // pairs holds which two characters follow one another in them, so that the
 // many identifiers that are in none cost one look.
-var pairs lexer.Pairs
+var pairs = pairsOf(Counting)
 
-func init() {
-	for i := range len(Counting) - 1 {
-		pairs.Add(Counting[i], Counting[i+1])
+func pairsOf(text string) (all lexer.Pairs) {
+	for i := range len(text) - 1 {
+		all.Add(text[i], text[i+1])
 	}
+	return all
 }
 
-// Counts says whether an identifier is a part of a name that counts.
+// Counts reports whether an identifier is a part of a name that counts.
 func Counts(name []byte) bool { return MayCount(name) && strings.Contains(Counting, string(name)) }
 
 // MayCount is Counts that may be wrong of a name that does not count.
@@ -107,7 +108,7 @@ const (
 	FewPieces = 4
 )
 
-// Telling says whether a piece is good for little but a forbidden name, so that
+// Telling reports whether a piece is good for little but a forbidden name, so that
 // it counts even if the other pieces come from elsewhere, as from options.
 func Telling(piece string) bool {
 	for _, name := range Forbidden {
@@ -124,12 +125,12 @@ func HasAnyPrefix(word string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(word, p) })
 }
 
-// Predefined says whether a compiler may have a macro of the name that no
+// Predefined reports whether a compiler may have a macro of the name that no
 // source defines. Such a name is reserved, or one of those that the systems and
 // OpenCL's own headers took.
 func Predefined(name string) bool { return isReserved(name) || isLanguages(name) }
 
-// Compilers says whether a name that a source defines may be one that a
+// Compilers reports whether a name that a source defines may be one that a
 // compiler has defined already, and with another value.
 func Compilers(name string) bool {
 	return isReserved(name) && (strings.HasSuffix(name, "__") || HasAnyPrefix(name, reserved)) ||
@@ -153,7 +154,7 @@ var (
 		_OPENMP _OPENACC _GNU_SOURCE _REENTRANT _FORTIFY __NO_ __USER_LABEL __REGISTER __DEPRECATED __EXCEPTIONS`)
 )
 
-// isLanguages says whether name is one of those that systems and the headers of OpenCL took, or
+// isLanguages reports whether name is one of those that systems and the headers of OpenCL took, or
 // of a function or a number of OpenCL C. Drivers
 // have macros for many: as_int in all, and min, which PoCL renames.
 func isLanguages(name string) bool { return HasAnyPrefix(name, starts) || slices.Contains(taken, name) }

@@ -119,14 +119,14 @@ func (s *scanner) question(name string) {
 	}
 }
 
-// behindDefined says whether text ends in "defined" or "defined (".
+// behindDefined reports whether text ends in "defined" or "defined (".
 func behindDefined(text []byte) bool {
 	text = bytes.TrimRight(text, " \t\v")
 	text = bytes.TrimSuffix(text, []byte("("))
 	return bytes.HasSuffix(bytes.TrimRight(text, " \t\v"), []byte("defined"))
 }
 
-// savesMacro says whether a pragma does nothing but save or restore what a macro means,
+// savesMacro reports whether a pragma does nothing but save or restore what a macro means,
 // whatever that is called: all its definitions are looked at.
 func savesMacro(pragma []byte) bool {
 	words := bytes.Fields(pragma)

@@ -173,7 +173,7 @@ func (t *Traces) Options(words []string) {
 	}
 }
 
-// names says whether a forbidden name is put together of so many pieces, at
+// names reports whether a forbidden name is put together of so many pieces, at
 // most, or text for an assembler reads a file.
 func (t *Traces) names(most int) reason.Uncacheable {
 	if t.assembler != "" && !t.PTX && t.Makes(names.Assemblers, names.AnyPieces) != "" {
@@ -199,12 +199,12 @@ func (t *Traces) Makes(wanted []string, most int) string {
 	return ""
 }
 
-// covers says whether name is a sequence of pieces, of so many at most.
+// covers reports whether name is a sequence of pieces, of so many at most.
 func (t *Traces) covers(name string, most int) bool {
 	return names.Covered(name, most, func(piece string) bool { return t.Pieces[piece] && !slices.Contains(names.Forbidden, piece) })
 }
 
-// KeepsPaths says whether what is built depends on where files are: by a name
+// KeepsPaths reports whether what is built depends on where files are: by a name
 // in the sources, whole or to be pasted together, or by the options. Too often
 // costs sharing between directories, so it takes any piece for the whole.
 func (t *Traces) KeepsPaths(words []string) bool {

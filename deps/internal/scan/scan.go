@@ -220,7 +220,7 @@ func (s *scanner) identifier(name []byte, first bool) {
 	}
 }
 
-// mayMatter says whether [scanner.identifier] may do something about a name.
+// mayMatter reports whether [scanner.identifier] may do something about a name.
 func mayMatter(name []byte) bool {
 	switch string(name) {
 	case "LR", "uR", "UR", "u8R", "import", "_Pragma", "include_alias", "dependency":
@@ -264,7 +264,7 @@ func (s *scanner) number() {
 	}
 }
 
-// plainRest says whether the rest of the line is made of the same tokens, but for names
+// plainRest reports whether the rest of the line is made of the same tokens, but for names
 // and numbers, whether it is in a character literal or not.
 func (s *scanner) plainRest() bool {
 	rest := s.restOfLine()

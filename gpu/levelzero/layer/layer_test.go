@@ -113,7 +113,7 @@ func TestKeysAreTheAdapters(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if against := p.Against(); against != "" {
+		if against := p.UncacheableReason(); against != "" {
 			t.Errorf("%s: the adapter stores nothing: %s", c.name, against)
 		}
 		p.Release()

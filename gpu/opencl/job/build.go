@@ -38,7 +38,7 @@ func Do(ctx context.Context, s *disk.Store, j *spool.Job, dir string) spool.Outc
 	return o
 }
 
-// passes says whether an error is of this machine, now, and not of the job: with
+// passes reports whether an error is of this machine, now, and not of the job: with
 // room on the disk it may be done.
 func passes(err error) bool {
 	return slices.ContainsFunc([]error{
@@ -132,7 +132,7 @@ func (b *builder) wanted() (stored *store.Artifact, variants []string) {
 	return stored, variants
 }
 
-// covers says whether a stored artifact leaves nothing to do of a job.
+// covers reports whether a stored artifact leaves nothing to do of a job.
 func covers(a *store.Artifact, j *spool.Job, kind opencl.Kind) bool {
 	if len(a.Binaries) == 0 {
 		return false

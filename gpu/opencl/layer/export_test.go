@@ -61,7 +61,7 @@ func (l *Layer) Ask(r *Request) (*Ticket, Reply, bool) {
 		return nil, Reply{Reason: err.Error()}, true
 	}
 	step, ok := t.first()
-	t.Patience = patience
+	t.MaxWait = maxWait
 	return &Ticket{t}, replied(step), ok
 }
 
@@ -139,11 +139,11 @@ func (*Layer) IsOpen(t *Ticket) bool {
 	return doing || !ok || step.Action != front.Pass
 }
 
-var patience = inprocess.Patience
+var maxWait = inprocess.MaxWait
 
-// SetPatience sets how long a request waits, until what it returns is called.
-func SetPatience(d time.Duration) (reset func()) {
-	was := patience
-	patience = d
-	return func() { patience = was }
+// SetMaxWait sets how long a request waits, until what it returns is called.
+func SetMaxWait(d time.Duration) (reset func()) {
+	was := maxWait
+	maxWait = d
+	return func() { maxWait = was }
 }

@@ -25,11 +25,11 @@ import (
 // Layer answers for one process. It is a [front.Adapter], safe for concurrent use.
 type Layer struct {
 	inprocess.FrontEnd
-	drivers  drivers
-	pools    pools
-	threads  sync.Map // thread → *ticket that it has open
-	programs programs
-	jobs     jobs
+	drivers        drivers
+	deviceContexts deviceContexts
+	threads        sync.Map // thread → *ticket that it has open
+	programs       programs
+	jobs           jobs
 }
 
 // Options configure Open.
@@ -50,7 +50,7 @@ func Open(o Options) (*Layer, error) {
 	}
 	l := &Layer{FrontEnd: in.FrontEnd(name)}
 	l.drivers.known, l.drivers.devices = make(map[[3]uintptr]*opencl.Platform), make(map[uintptr]*opencl.Device)
-	l.pools.all, l.programs.all = make(map[string]*pool), make(map[uint64]program)
+	l.deviceContexts.all, l.programs.all = make(map[string]*deviceContext), make(map[uint64]program)
 	l.jobs.frontEnd, l.jobs.left = l.FrontEnd, make(map[string][]string)
 	if o.Left != nil {
 		l.jobs.told = func() { o.Left(l.Cache.Jobs()) }
@@ -86,11 +86,11 @@ func (l *Layer) ticket(r *Request) (*ticket, error) {
 			return nil, err
 		}
 	}
-	pool, ordinals, err := l.pools.find(l.FrontEnd, devices, r.What == Compile)
+	deviceContext, ordinals, err := l.deviceContexts.find(l.FrontEnd, devices, r.What == Compile)
 	if err != nil {
 		return nil, err
 	}
-	request, err := r.core(pool, &l.programs)
+	request, err := r.core(deviceContext, &l.programs)
 	if err != nil {
 		return nil, err
 	}
@@ -101,8 +101,8 @@ func (l *Layer) ticket(r *Request) (*ticket, error) {
 	// A linked program is the application's own: there is none that could be built to be asked
 	// for the answer, if that is gone by then.
 	request.First = r.What == Build && !full
-	t := &ticket{l: l, pool: pool, request: request.Clone(), ordinals: ordinals, thread: r.Thread}
-	t.Ticket = l.Ticket(pool.session, t.request, nil)
+	t := &ticket{l: l, deviceContext: deviceContext, request: request.Clone(), ordinals: ordinals, thread: r.Thread}
+	t.Ticket = l.Ticket(deviceContext.session, t.request, nil)
 	t.All = t.serve
 	return t, nil
 }

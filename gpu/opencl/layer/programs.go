@@ -61,17 +61,17 @@ func (s *programs) remove(number uint64) {
 // compiled is a unit that reads header files, as it was when it was compiled, or when its
 // compilation was found to be known. Links mean that unit, whatever the files hold by then.
 type compiled struct {
-	pool  *pool
-	files *engine.Snapshot
+	deviceContext *deviceContext
+	files         *engine.Snapshot
 }
 
 var errTooManyUnits = errors.New("too many compiled units that read header files")
 
-// compiledUnits returns what units read on a device of the pool.
-func (p *pool) compiledUnits(units []*compiled) func(device int) []key.Unit {
+// compiledUnits returns what units read on a device of the deviceContext.
+func (p *deviceContext) compiledUnits(units []*compiled) func(device int) []key.Unit {
 	return func(device int) (all []key.Unit) {
 		for _, c := range units {
-			at := slices.Index(c.pool.devices, p.devices[device])
+			at := slices.Index(c.deviceContext.devices, p.devices[device])
 			if at < 0 {
 				return nil
 			}
@@ -84,7 +84,7 @@ func (p *pool) compiledUnits(units []*compiled) func(device int) []key.Unit {
 // answers are where the answers of a program that was restored are, for each device of the
 // request; nil: there are none. What a restore needs is machine code. What an application is
 // answered when it asks for a program's binary is what the driver would have given it, PTX of
-// twice the size; most never ask. So a large one is read for who asks.
+// twice the size; most never ask. So a large one is read when it is asked for.
 type answers []struct {
 	key  key.Key
 	size int64 // of the answer that was not read; 0: there is none

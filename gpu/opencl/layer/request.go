@@ -133,7 +133,7 @@ func text(s *string) string {
 }
 
 // core returns the request as the engine's, with constants that may be C's.
-func (r *Request) core(on *pool, known *programs) (engine.Request, error) {
+func (r *Request) core(on *deviceContext, known *programs) (engine.Request, error) {
 	tells := on.devices[0].TellsNoOptions() // no options from empty ones
 	if r.What != Build {
 		return r.coreOfUnits(tells, on, known)
@@ -159,7 +159,7 @@ func (r *Request) core(on *pool, known *programs) (engine.Request, error) {
 // it and means nothing; checkFiles, which may be nil, checks that of the files that it includes.
 // It is an error where that may mean something: then nothing is kept of the program, which
 // nobody asks for again.
-func (p *pool) repeatable(u *Unit, options string) (code []byte, checkFiles func([][]byte) error, err error) {
+func (p *deviceContext) repeatable(u *Unit, options string) (code []byte, checkFiles func([][]byte) error, err error) {
 	code = u.code()
 	if u.Kind != key.OpenCLC || !opencl.EndsWithRandomName(code) {
 		return code, nil, nil
@@ -177,7 +177,7 @@ func (p *pool) repeatable(u *Unit, options string) (code []byte, checkFiles func
 }
 
 // coreOfUnits is core of a request to link units, or to compile one.
-func (r *Request) coreOfUnits(tells bool, on *pool, known *programs) (engine.Request, error) {
+func (r *Request) coreOfUnits(tells bool, on *deviceContext, known *programs) (engine.Request, error) {
 	first := &r.Units[0]
 	out := engine.Request{
 		Constants: first.Constants, CompileOptions: text(first.Options),
@@ -227,7 +227,7 @@ func (r *Request) coreOfUnits(tells bool, on *pool, known *programs) (engine.Req
 	return out, err
 }
 
-// equalConstants says whether two lists say the same.
+// equalConstants reports whether two lists say the same.
 func equalConstants(a, b []key.SpecConstant) bool {
 	sorted := func(c []key.SpecConstant) []key.SpecConstant {
 		return slices.SortedStableFunc(slices.Values(c), func(a, b key.SpecConstant) int { return cmp.Compare(a.ID, b.ID) })

@@ -18,13 +18,13 @@ import (
 // ticket is a request under way, a [front.Session].
 type ticket struct {
 	*inprocess.Ticket
-	l        *Layer
-	pool     *pool
-	request  engine.Request
-	ordinals []int         // of each device of the request in the pool
-	thread   int           // the caller's
-	units    []*unit       // of each part, once it was told what is to be done
-	saved    time.Duration // what was counted as saved, of a unit that is compiled only
+	l             *Layer
+	deviceContext *deviceContext
+	request       engine.Request
+	ordinals      []int         // of each device of the request in the deviceContext
+	thread        int           // the caller's
+	units         []*unit       // of each part, once it was told what is to be done
+	saved         time.Duration // what was counted as saved, of a unit that is compiled only
 }
 
 // first is the first Wait. The thread has the ticket open from then on.
@@ -57,9 +57,9 @@ func (t *ticket) serve(parts []inprocess.Part) front.Message {
 
 // unit returns the unit of a part.
 func (t *ticket) unit(p *inprocess.Part) *unit {
-	u := &unit{Part: p, job: p.Group.Job(), compile: t.pool.compile}
+	u := &unit{Part: p, job: p.Group.Job(), compile: t.deviceContext.compile}
 	u.made.recipe, u.object = u.job.Recipe, u.compile && t.request.Image.ReadsFiles()
-	u.kind, u.wanted = t.pool.kind(u.job.Devices[0]), !u.job.Key.IsZero() && t.l.Cache.Writes()
+	u.kind, u.wanted = t.deviceContext.kind(u.job.Devices[0]), !u.job.Key.IsZero() && t.l.Cache.Writes()
 	for i, ordinal := range t.ordinals {
 		if slices.Contains(u.job.Devices, ordinal) {
 			u.places = append(u.places, i)
@@ -97,7 +97,7 @@ func (t *ticket) Next(result front.Message) (front.Step, bool) {
 	switch {
 	case givenUp:
 		t.l.GivenUp()
-	case t.pool.compile:
+	case t.deviceContext.compile:
 		step.Program, step.Saved = t.compiled(), t.saved
 	default:
 		step.Program = t.follow()
@@ -110,7 +110,7 @@ func (t *ticket) Next(result front.Message) (front.Step, bool) {
 func (t *ticket) done(u *unit, outcomes []*Outcome) error {
 	a, err := u.end(outcomes)
 	took := u.Took()
-	if u.artifact == nil && t.pool.Delivery(u.job) == engine.Elsewhere {
+	if u.artifact == nil && t.deviceContext.Delivery(u.job) == engine.Elsewhere {
 		took = 0 // the compiler alone
 		for _, o := range outcomes {
 			took = max(took, o.Took)
@@ -201,11 +201,11 @@ func (t *ticket) compiled() (number uint64) {
 	for _, u := range t.units {
 		good, built = good && u.good, built || u.built
 	}
-	files := t.pool.session.Snapshot(t.request)
+	files := t.deviceContext.session.Snapshot(t.request)
 	if !good || files == nil || built && files.Changed() != "" {
 		return 0
 	}
-	return t.l.programs.add(program{compiled: &compiled{pool: t.pool, files: files}})
+	return t.l.programs.add(program{compiled: &compiled{deviceContext: t.deviceContext, files: files}})
 }
 
 // End ends the ticket. Where the last Next did not come before, nothing is known

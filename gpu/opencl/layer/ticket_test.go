@@ -251,7 +251,7 @@ func warm(t *testing.T, root, source string, d *opencl.Device) {
 // What was left unsaid for 2 ms more than 130 s ends; here it is shorter.
 func TestWaitHasAnEnd(t *testing.T) {
 	h := newHost(t, openLayer(t, filepath.Join(t.TempDir(), "root")), device(t, "INTEL"))
-	defer layer.SetPatience(50 * time.Millisecond)()
+	defer layer.SetMaxWait(50 * time.Millisecond)()
 	passed := passes(t, h.l)
 	first, _ := begun(t, h, h.request(source(1), &none))
 	defer first.End()

@@ -89,7 +89,7 @@ func (b *builder) program(ctx context.Context, q kernstash.Request, sizes [][3]i
 	return got, err
 }
 
-// layerLacks says whether a read-only layer answers for a key, with an entry
+// layerLacks reports whether a read-only layer answers for a key, with an entry
 // that is not ready for all local sizes that are wanted. It is not ours to better.
 func (b *builder) layerLacks(ctx context.Context, k key.Key) bool {
 	for _, dir := range b.of.Layers {
@@ -103,7 +103,7 @@ func (b *builder) layerLacks(ctx context.Context, k key.Key) bool {
 	return false
 }
 
-// ready says whether an artifact has code of every kernel for every local size.
+// ready reports whether an artifact has code of every kernel for every local size.
 func ready(a *store.Artifact, sizes [][3]int) bool {
 	for _, k := range a.Kernels {
 		if strings.Contains(k.Attributes, "reqd_work_group_size") && hasVariant(a, k.Name+"/") {

@@ -28,8 +28,8 @@ type Layer struct {
 	inprocess.FrontEnd
 	missed func() (over func())
 
-	mu    sync.Mutex
-	pools map[[2]uintptr]*pool // by the API, and by the address of the CompileProgram
+	mu       sync.Mutex
+	contexts map[[2]uintptr]*libraryContext // by the API, and by the address of the CompileProgram
 }
 
 // Open opens the cache for the process. missed is called when the header files of a program
@@ -41,7 +41,7 @@ func Open(o inprocess.Options, missed func() (over func())) (*Layer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Layer{FrontEnd: g.FrontEnd(name), missed: missed, pools: make(map[[2]uintptr]*pool)}, nil
+	return &Layer{FrontEnd: g.FrontEnd(name), missed: missed, contexts: make(map[[2]uintptr]*libraryContext)}, nil
 }
 
 // Begin implements [front.Adapter].
@@ -61,7 +61,7 @@ func (l *Layer) Begin(r *front.Request) (front.Session, front.Step, bool) {
 
 // begin begins a request. An error says why it is passed through, which is counted.
 func (l *Layer) begin(r *Request) (*inprocess.Ticket, error) {
-	p, err := l.pool(r)
+	p, err := l.libraryContext(r)
 	var own engine.Request
 	if err == nil {
 		own, err = p.library.EngineRequest(r.Program)
@@ -103,7 +103,7 @@ func (l *Layer) Tell(what uint32, event front.Message) {
 }
 
 // outcome returns what a message says of a compile; one that makes no sense says nothing.
-func (p *pool) outcome(result front.Message, began time.Time) inprocess.Outcome {
+func (p *libraryContext) outcome(result front.Message, began time.Time) inprocess.Outcome {
 	o, out, unfit, err := outcome(result)
 	if err != nil {
 		return inprocess.Outcome{}
@@ -118,7 +118,7 @@ func (p *pool) outcome(result front.Message, began time.Time) inprocess.Outcome 
 }
 
 // artifact returns what is to be stored of a compile.
-func (p *pool) artifact(r *key.Recipe, o *rtc.Output, took time.Duration, began time.Time) engine.Outcome {
+func (p *libraryContext) artifact(r *key.Recipe, o *rtc.Output, took time.Duration, began time.Time) engine.Outcome {
 	if p.library.Confirm() != nil {
 		return engine.Outcome{}
 	}
@@ -136,36 +136,36 @@ func (p *pool) artifact(r *key.Recipe, o *rtc.Output, took time.Duration, began 
 	return engine.Outcome{Artifact: a}
 }
 
-// pool is a library, and the engine's session of it. It lives as long as the process.
-type pool struct {
+// libraryContext is a library, and the engine's session of it. It lives as long as the process.
+type libraryContext struct {
 	library  *rtc.Library
 	frontEnd inprocess.FrontEnd
 	session  *engine.Session
 }
 
-// maxPools bounds what is remembered: a process may load and unload libraries.
-const maxPools = 64
+// maxContexts bounds what is remembered: a process may load and unload libraries.
+const maxContexts = 64
 
-// pool returns that of a request's library.
-func (l *Layer) pool(r *Request) (*pool, error) {
+// libraryContext returns that of a request's library.
+func (l *Layer) libraryContext(r *Request) (*libraryContext, error) {
 	id := [2]uintptr{uintptr(r.API), r.Compile}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if known := l.pools[id]; known != nil {
+	if known := l.contexts[id]; known != nil {
 		return known, nil
 	}
 	library, err := rtc.Loaded(r.API, r.Compile, r.Major, r.Minor)
 	if err != nil {
 		return nil, err
 	}
-	own := &pool{library: library, frontEnd: l.Instance.FrontEnd(r.API.String())}
+	own := &libraryContext{library: library, frontEnd: l.Instance.FrontEnd(r.API.String())}
 	own.session = l.Cache.Engine().Session(rtc.Host{Runtime: rtc.Runtime{Library: library}}, engine.SessionOptions{
 		OptionsAsGiven: true, Share: true, Decided: own.frontEnd.Decided,
 	})
-	if len(l.pools) >= maxPools {
-		clear(l.pools) // they are made again
+	if len(l.contexts) >= maxContexts {
+		clear(l.contexts) // they are made again
 	}
-	l.pools[id] = own
+	l.contexts[id] = own
 	own.frontEnd.Report(runlog.Event{Kind: runlog.Loaded})
 	return own, nil
 }

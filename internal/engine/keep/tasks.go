@@ -61,7 +61,7 @@ func (t *Entry) do(ctx context.Context, k *Keeper) {
 		k.o.Log.Warn("not stored", "key", name, "error", err.Error())
 		return
 	}
-	t.free() // nobody who waits for the entry needs what follows
+	t.free() // those who wait for the entry do not need what follows
 	k.stored(t.Entry, result)
 	contents.Save()
 	k.o.Log.Debug("put", "key", name, "result", result, "bytes", t.Entry.Artifact.Size(), "cost", t.Entry.Artifact.Cost)

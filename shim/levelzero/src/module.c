@@ -3,10 +3,10 @@
 
 static struct library_front front_end = {.runtime = "levelzero"};
 
-static _Thread_local int aside;
+static _Thread_local int own_call;
 
 /* While on, modules that this thread makes are nobody's business but the driver's: the caller is a cache itself. */
-EXPORT void kernstash_levelzero_aside(int on) { aside = on; }
+EXPORT void kernstash_levelzero_aside(int on) { own_call = on; }
 
 /* What the application asked for. */
 struct wanted {
@@ -285,7 +285,7 @@ ze_result_t ks_zeModuleCreate(ze_context_handle_t context, ze_device_handle_t de
 {
 	struct wanted w = {context, device, desc, module, log, NULL};
 	struct message m = {0};
-	if (aside != 0 || context == NULL || device == NULL || desc == NULL || module == NULL || !lz_whole())
+	if (own_call != 0 || context == NULL || device == NULL || desc == NULL || module == NULL || !lz_whole())
 		return pass(&w);
 	const char *reason = describe(desc, &m, &w.flags);
 	if (reason == NULL)

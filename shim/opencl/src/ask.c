@@ -3,7 +3,7 @@
 
 struct library_front library_layer = {.runtime = "opencl"};
 
-bool library(void) { return !stepped_aside() && library_open(&library_layer) != NULL; }
+bool library(void) { return !in_own_call() && library_open(&library_layer) != NULL; }
 
 void layer_passed(const char *reason) { library_passed(&library_layer, 0, reason); }
 

@@ -215,13 +215,13 @@ uint64_t arguments(struct program *p, cl_uint n, const cl_device_id *list, notif
 	return list == NULL ? program_set(p, p->ndevices, p->devices) : program_set(p, n, list);
 }
 
-bool settle_others(struct program *p, uint64_t set)
+bool build_others_late(struct program *p, uint64_t set)
 {
 	struct shadow *s = program_shadow(p);
 	uint64_t before = p->built | (s == NULL ? 0 : program_set(p, s->ndevices, s->devices));
 	bool others = (before & ~set) != 0;
 	if (others && s != NULL)
-		program_settle(p);
+		program_build_late(p);
 	shadow_put(s);
 	return others;
 }
@@ -234,7 +234,7 @@ static bool was_logged(struct program *p)
 	for (cl_uint i = 0; s != NULL && i < s->ndevices; i++)
 		logged = logged || has_log(s->kept, i);
 	if (logged)
-		program_settle(p);
+		program_build_late(p);
 	shadow_put(s);
 	bool built = p->built != 0;
 	for (cl_uint i = 0; built && !logged && i < p->ndevices; i++) {
@@ -260,13 +260,13 @@ static cl_int build(struct program *p, cl_uint n, const cl_device_id *list, cons
 	shadow_put(s);
 	/* Devices that are not the program's: a driver may take them nevertheless. */
 	if (set == 0 && list != NULL && n > 0)
-		program_settle(p);
+		program_build_late(p);
 	if (set == 0 || kernels)
 		return build_plainly(p, n, list, options, notify, user_data, set);
 	const char *reason = p->unknown;
 	if (reason == NULL)
 		reason = library_arithmetic();
-	bool others = settle_others(p, set); /* with other options, maybe: the driver is to have all of it */
+	bool others = build_others_late(p, set); /* with other options, maybe: the driver is to have all of it */
 	if (others && reason == NULL)
 		reason = "build for one device after another";
 	program_compile(p, true);

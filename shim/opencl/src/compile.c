@@ -342,7 +342,7 @@ cl_int CL_API_CALL ks_clCompileProgram(cl_program handle, cl_uint n, const cl_de
 	}
 	shadow_put(s);
 	if (set != 0) {
-		settle_others(p, set);
+		build_others_late(p, set);
 		program_set_shadow(p, NULL, 0);
 		compile_over(p, set);
 	}

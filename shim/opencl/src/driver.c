@@ -38,7 +38,7 @@ static void CL_CALLBACK watched(cl_program program, void *argument)
 static struct watch *begin(notify_fn *notify, void **user_data, int *cancel)
 {
 	*cancel = library_uncancelled();
-	if (!stepped_aside()) {
+	if (!in_own_call()) {
 		struct message m = {0};
 		message_number(&m, KSF_COMPILES, 0, 0);
 		library_told(&m);

@@ -5,12 +5,12 @@
 
 cl_icd_dispatch next;
 
-static _Thread_local int aside;
+static _Thread_local int own_call;
 
 /* While on, what this thread makes and builds is nobody's business but the driver's: the caller is a cache itself. */
-EXPORT void kernstash_layer_aside(int on) { aside = on; }
+EXPORT void kernstash_layer_aside(int on) { own_call = on; }
 
-bool stepped_aside(void) { return aside != 0; }
+bool in_own_call(void) { return own_call != 0; }
 
 enum inject inject_wanted(void)
 {

@@ -41,7 +41,7 @@ static cl_program link_now(struct link *l, notify_fn notify, void *user_data)
 			continue;
 		l->code = program_compile(p, false);
 		/* What was restored is unbuilt in the driver, which would find another fault with it otherwise. */
-		program_settle(p);
+		program_build_late(p);
 		struct shadow *s = program_shadow(p);
 		if (s != NULL && s->is_object)
 			inputs[i] = s->handle;

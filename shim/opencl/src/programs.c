@@ -24,7 +24,7 @@ void program_put(struct program *p)
 
 struct program *program_add(cl_program handle, uint32_t kind, size_t length, const char *unknown)
 {
-	struct program *p = handle == NULL || stepped_aside() ? NULL : calloc(1, sizeof(*p));
+	struct program *p = handle == NULL || in_own_call() ? NULL : calloc(1, sizeof(*p));
 	if (p == NULL)
 		return NULL;
 	*p = (struct program){
@@ -168,29 +168,29 @@ void program_taken_over(struct program *p)
 }
 
 /* Settles what the program was restored from, once: by a build, or never. */
-static bool settle(struct program *p, bool never)
+static bool build_late(struct program *p, bool never)
 {
 	struct shadow *s = program_shadow(p);
 	if (s == NULL || s->is_program || s->is_object) {
 		shadow_put(s);
 		return true;
 	}
-	state_claim(&s->settling);
-	if (!s->settled && !never) {
+	state_claim(&s->building_late);
+	if (!s->late_done && !never) {
 		struct arithmetic before;
 		library_default_arithmetic(&before); /* as it was when it was restored */
-		s->settled_well = driver_build(handle_of(p), s->ndevices, s->devices, s->options, NULL, NULL) == CL_SUCCESS;
+		s->built_well = driver_build(handle_of(p), s->ndevices, s->devices, s->options, NULL, NULL) == CL_SUCCESS;
 		library_arithmetic_back(&before);
 		p->built |= program_set(p, s->ndevices, s->devices);
 	}
-	s->settled = true;
-	bool good = s->settled_well;
-	state_release(&s->settling);
+	s->late_done = true;
+	bool good = s->built_well;
+	state_release(&s->building_late);
 	shadow_put(s);
 	return good;
 }
 
-bool program_settle(struct program *p) { return settle(p, false); }
+bool program_build_late(struct program *p) { return build_late(p, false); }
 
 cl_uint programs_restored(cl_context context)
 {
@@ -294,7 +294,7 @@ cl_int CL_API_CALL ks_clSetProgramSpecializationConstant(cl_program handle, cl_u
 	int cancel = library_uncancelled();
 	program_compile(p, false);
 	if (program_devices(p) && p->ndevices > 1)
-		program_settle(p); /* a part of it may be built again */
+		program_build_late(p); /* a part of it may be built again */
 	cl_int code = next.clSetProgramSpecializationConstant(handle, id, size, value);
 	library_cancelled(cancel);
 	if (code != CL_SUCCESS) {
@@ -303,7 +303,7 @@ cl_int CL_API_CALL ks_clSetProgramSpecializationConstant(cl_program handle, cl_u
 	}
 	/* What is compiled from now on is another unit. */
 	program_compile(p, true);
-	settle(p, true); /* the driver would build another program from now on */
+	build_late(p, true); /* the driver would build another program from now on */
 	struct constant *c = malloc(sizeof(*c) + size);
 	state_lock();
 	if (c == NULL) {

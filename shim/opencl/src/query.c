@@ -37,11 +37,11 @@ static cl_int reference_count(struct program *p, struct shadow *s, size_t room, 
 
 /* Whether the program has devices that the shadow knows nothing of: it was built for some. What drivers say of
  * the others, and of all together, differs, so the driver has to build it after all where it is asked. */
-static bool settled_for_others(struct program *p, struct shadow *s)
+static bool built_late_for_others(struct program *p, struct shadow *s)
 {
 	if (s->ndevices == p->ndevices || s->is_program || s->is_object)
 		return false;
-	program_settle(p);
+	program_build_late(p);
 	return true;
 }
 
@@ -105,7 +105,7 @@ static cl_int built_binary(struct program *p, cl_uint i, size_t size, unsigned c
 	unsigned char *pointers[64] = {NULL};
 	size_t n = p->ndevices;
 
-	if (n > 64 || !program_settle(p) ||
+	if (n > 64 || !program_build_late(p) ||
 		next.clGetProgramInfo(handle_of(p), CL_PROGRAM_BINARY_SIZES, n * sizeof(sizes[0]), sizes, NULL) != CL_SUCCESS ||
 		sizes[i] != size)
 		return CL_OUT_OF_HOST_MEMORY;
@@ -191,7 +191,7 @@ cl_int CL_API_CALL ks_clGetProgramInfo(cl_program handle, cl_program_info what, 
 		break;
 	case CL_PROGRAM_BINARY_SIZES:
 	case CL_PROGRAM_BINARIES:
-		code = settled_for_others(p, s) ? next.clGetProgramInfo(handle, what, room, to, size_ret)
+		code = built_late_for_others(p, s) ? next.clGetProgramInfo(handle, what, room, to, size_ret)
 										: binaries(p, s, what == CL_PROGRAM_BINARY_SIZES, room, to, size_ret);
 		break;
 	case CL_PROGRAM_KERNEL_NAMES:
@@ -232,7 +232,7 @@ cl_int CL_API_CALL ks_clGetProgramBuildInfo(cl_program handle, cl_device_id devi
 	}
 
 	if (s != NULL && at < 0)
-		settled_for_others(p, s);
+		built_late_for_others(p, s);
 	if (at < 0)
 		code = next.clGetProgramBuildInfo(handle, device, what, room, to, size_ret);
 	else if (s->is_object && what == CL_PROGRAM_BUILD_STATUS) /* the driver's own is none, as it was not built */

@@ -114,8 +114,8 @@ extern struct library_front library_layer;
 
 enum inject { INJECT_NONE, INJECT_LAYER, INJECT_PRELOAD, INJECT_AUTO };
 enum inject inject_wanted(void);      /* by the environment; NONE: nothing was said */
-bool inject_claim(enum inject d);     /* the first who asks is the one: false for all others */
-bool stepped_aside(void);         /* this thread's calls are the library's own */
+bool inject_claim(enum inject d);     /* the first caller has it: false for all others */
+bool in_own_call(void);         /* this thread's calls are the library's own */
 /* Whether a function is of a library that is a driver. */
 bool is_driver_of(const void *function);
 /* Whether whatever decides what a program is made of, and is asked about it, is the loader's or a driver's:
@@ -130,8 +130,8 @@ struct shadow {
 	atomic_uint references;
 	cl_program handle;
 	cl_context context;  /* whose references it is not to show in; NULL: in none */
-	bool settled, settled_well; /* the driver has built the same in the application's program, or would not */
-	atomic_uint settling; /* claimed by who has the driver do so */
+	bool late_done, built_well; /* the driver has built the same in the application's program, or would not */
+	atomic_uint building_late; /* claimed by the caller that has the driver do so */
 	bool is_program;     /* the handle is the application's own: a restored link */
 	bool is_object;      /* of a compilation, to be linked */
 	ksf_message *kept;       /* what the library said of each device, without the binaries */
@@ -191,7 +191,7 @@ struct program {
 	uint64_t id;         /* the library's name for the program; 0: none */
 	uint64_t *launches;  /* that were told lately, by hash; NULL: none */
 	unsigned nlaunches;  /* told */
-	atomic_uint building; /* claimed by who has it built */
+	atomic_uint building; /* claimed by the caller that has it built */
 	atomic_bool pending; /* a build by the driver, which will call back */
 };
 
@@ -221,7 +221,7 @@ void program_taken_over(struct program *p);
 void program_kernel_gone(struct program *p, bool restored);
 /* Makes the driver build what the program was restored from, once: false if it would not.
  * Who comes while another thread is at it waits for that. */
-bool program_settle(struct program *p);
+bool program_build_late(struct program *p);
 
 /* compile.c */
 
@@ -274,7 +274,7 @@ bool ask(uint32_t what, cl_uint n, const cl_device_id *devices, const ksf_messag
 uint64_t arguments(struct program *p, cl_uint n, const cl_device_id *list, notify_fn notify, const void *user_data);
 /* Has the driver itself build for the devices that the program was built for and that are not in the set, which is
  * built for next. Says whether there are any. */
-bool settle_others(struct program *p, uint64_t set);
+bool build_others_late(struct program *p, uint64_t set);
 
 /* pocl.c */
 

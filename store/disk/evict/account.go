@@ -45,7 +45,7 @@ func (s *slot) known() bool { return s.counted > 0 && s.bytes >= 0 && s.entries 
 // Ledger is what the account says.
 type Ledger [slots]slot
 
-// Mark is what the account says of a shard, for who asks later what was added since.
+// Mark is what the account says of a shard, for a caller that asks later what was added since.
 type Mark struct{ Bytes, Churn, Counted int64 }
 
 // Mark returns the mark of a shard.

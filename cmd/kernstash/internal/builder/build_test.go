@@ -54,7 +54,7 @@ func TestJudge(t *testing.T) {
 			s[c] = n
 		}
 		var r Result
-		r.judge(tool.Built{NotCacheable: tt.against, NotStored: tt.waits, Counts: s})
+		r.check(tool.Built{NotCacheable: tt.against, NotStored: tt.waits, Counts: s})
 		if r.State != tt.state || r.Reason != tt.reason {
 			t.Errorf("%s: %q, %q", name, r.State, r.Reason)
 		}

@@ -249,13 +249,13 @@ func (t Task) do(ctx context.Context) Result {
 	case err != nil:
 		r.State, r.Reason = StateFailed, err.Error()
 	default:
-		r.judge(built)
+		r.check(built)
 	}
 	return r
 }
 
-// judge reads from what was counted how a file ended that did not fail.
-func (r *Result) judge(b tool.Built) {
+// check reads from what was counted how a file ended that did not fail.
+func (r *Result) check(b tool.Built) {
 	s := b.Counts
 	stored := s[stats.DiskPuts] + s[stats.DiskPutsBettered] + s[stats.DiskPutsExisting]
 	switch {

@@ -214,8 +214,8 @@ var versionText = pattern.Lazy(`\bV(\d+\.\d+\.\d+)\b`)
 
 // version asks a compiler for its version; "" if it does not say.
 func version(ctx context.Context, path string) string {
-	const patience = 5 * time.Second
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	const maxWait = 5 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, maxWait)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, "--version")
 	cmd.WaitDelay = time.Second

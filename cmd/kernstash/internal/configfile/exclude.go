@@ -13,8 +13,8 @@ import (
 	"github.com/kernstash/kernstash/internal/safefs"
 )
 
-// patience is how long a change waits for the changes of others, each of which takes milliseconds.
-const patience = 10 * time.Second
+// maxWait is how long a change waits for the changes of others, each of which takes milliseconds.
+const maxWait = 10 * time.Second
 
 // exclude keeps other processes from changing a settings file until unlock is called. It makes the file's directory. The lock is that
 // of a file beside the settings file, which is removed while it is locked: who had opened it before sees that and opens the next one.
@@ -40,7 +40,7 @@ func exclude(path string) (unlock func(), err error) {
 		pool.Close()
 		beside.Close()
 	}
-	release, err := pool.Lock(context.Background(), 0, patience)
+	release, err := pool.Lock(context.Background(), 0, maxWait)
 	switch {
 	case errors.Is(err, lock.ErrUnsupported):
 		return end, nil

@@ -13,7 +13,7 @@ import (
 	"github.com/kernstash/kernstash/internal/settings"
 )
 
-// checkAgent says whether applications ask an agent of this node. Where none is looked for, or
+// checkAgent reports whether applications ask an agent of this node. Where none is looked for, or
 // there is none at the places where it is by default, there is nothing to say.
 func (r *Report) checkAgent(ctx context.Context, s *settings.Settings) {
 	if len(s.AgentSockets()) == 0 {

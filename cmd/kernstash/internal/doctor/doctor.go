@@ -56,7 +56,7 @@ func Run(ctx context.Context, a *cli.App, quick bool) error {
 	return a.Report(r, r.OK, func() { writeFindings(a, r) })
 }
 
-// inOneLine says whether caching works, and what is to be done first.
+// inOneLine reports whether caching works, and what is to be done first.
 func (r *Report) inOneLine() string {
 	subjects := make(map[tool.Verdict][]string)
 	for _, f := range r.Findings {

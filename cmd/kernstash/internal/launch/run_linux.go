@@ -293,7 +293,7 @@ func begunAt(report *os.File, took time.Duration) time.Time {
 	return begun // and later by what it took to ask
 }
 
-// setID says whether a file runs with rights that its user has not: the kernel
+// setID reports whether a file runs with rights that its user has not: the kernel
 // then has the dynamic linker ignore LD_PRELOAD, and the layer stays out.
 func setID(file string) bool {
 	if info, err := os.Stat(file); err == nil && info.Mode()&(os.ModeSetuid|os.ModeSetgid) != 0 {

@@ -218,7 +218,7 @@ func reportOf(apps []*app, changed func(*app) bool) switchReport {
 	return report
 }
 
-// sameFile says whether two paths lead to one file: PATH may name its directory through a link.
+// sameFile reports whether two paths lead to one file: PATH may name its directory through a link.
 func sameFile(a, b string) bool {
 	one, err := os.Stat(a)
 	other, otherErr := os.Stat(b)

@@ -167,7 +167,7 @@ func openLocks(dir safefs.Dir) (safefs.File, error) {
 	return safefs.File{}, fmt.Errorf("lock file comes and goes: %w", lock.ErrUnsupported)
 }
 
-// neverLocks says whether what is in the place of the lock file, as err tells,
+// neverLocks reports whether what is in the place of the lock file, as err tells,
 // stays what it is: writers go without locks then, instead of failing for ever.
 func neverLocks(err error) bool {
 	return errors.Is(err, ErrIrregular) || errors.Is(err, syscall.EISDIR) || errors.Is(err, syscall.ELOOP) ||
@@ -239,7 +239,7 @@ func BinNumber(name string) (n uint32, ok bool) {
 	return n, ok && suffix == binSuffix
 }
 
-// IsDirName says whether a directory of this name can be one of ours.
+// IsDirName reports whether a directory of this name can be one of ours.
 func IsDirName(name string) bool {
 	return len(name) == dirDigits && strings.Trim(name, "0123456789abcdef") == ""
 }

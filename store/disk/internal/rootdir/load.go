@@ -239,7 +239,7 @@ func missReason(err error) reason.Reason {
 	return reason.MissUnreadable
 }
 
-// Damaged says whether the file that gave err can hit nowhere, so that it may
+// Damaged reports whether the file that gave err can hit nowhere, so that it may
 // be replaced or removed. Entries of other versions and other keys can; and
 // running out of descriptors or memory says nothing about a file.
 func Damaged(err error) bool {

@@ -221,7 +221,7 @@ func (p *Place) notDirectory() error {
 	return errors.New("not a directory: remove it, or set another")
 }
 
-// Trusted says whether a file or directory of this owner and mode may be believed.
+// Trusted reports whether a file or directory of this owner and mode may be believed.
 func (p *Place) Trusted(info safefs.Info) bool {
 	if info.Perm&0o022 != 0 || safefs.IsAnybody(info.UID) {
 		return false

@@ -72,7 +72,7 @@ func IsDirectory(leaf safefs.Dir, name string) bool {
 	return err == nil && info.Kind == safefs.Directory
 }
 
-// ReplaceableSrc says whether the recipe of a number may be replaced: it is not there, or
+// ReplaceableSrc reports whether the recipe of a number may be replaced: it is not there, or
 // not one of another version of kernstash. Where that cannot be told, it may not.
 func ReplaceableSrc(leaf safefs.Dir, n uint32) bool {
 	_, replaceable := lookSrc(leaf, n)

@@ -16,8 +16,8 @@ import (
 	"github.com/kernstash/kernstash/key"
 )
 
-// pool is a set of root devices, which the engine asks about them.
-type pool struct {
+// deviceContext is a set of root devices, which the engine asks about them.
+type deviceContext struct {
 	cache.Process
 	devices  []*opencl.Device
 	compile  bool // asked only what they compile
@@ -25,16 +25,16 @@ type pool struct {
 	session  *engine.Session
 }
 
-var _ engine.Host = (*pool)(nil)
+var _ engine.Host = (*deviceContext)(nil)
 
-// pools are those that were asked for, by the devices and what is asked of them.
-type pools struct {
+// deviceContexts are those that were asked for, by the devices and what is asked of them.
+type deviceContexts struct {
 	mu  sync.Mutex
-	all map[string]*pool
+	all map[string]*deviceContext
 }
 
-// find returns the pool of devices, and for each of them its ordinal there.
-func (p *pools) find(frontEnd inprocess.FrontEnd, devices []*opencl.Device, compile bool) (*pool, []int, error) {
+// find returns the deviceContext of devices, and for each of them its ordinal there.
+func (p *deviceContexts) find(frontEnd inprocess.FrontEnd, devices []*opencl.Device, compile bool) (*deviceContext, []int, error) {
 	set := slices.Clone(devices)
 	slices.SortFunc(set, func(a, b *opencl.Device) int { return cmp.Compare(a.Handle(), b.Handle()) })
 	set = slices.Compact(set)
@@ -54,7 +54,7 @@ func (p *pools) find(frontEnd inprocess.FrontEnd, devices []*opencl.Device, comp
 	if len(p.all) >= maxKnown {
 		return nil, nil, fmt.Errorf("more than %d sets of devices", maxKnown)
 	}
-	own := &pool{devices: set, compile: compile, observes: frontEnd.Cache.Observes()}
+	own := &deviceContext{devices: set, compile: compile, observes: frontEnd.Cache.Observes()}
 	own.session = frontEnd.Cache.Engine().Session(own, engine.SessionOptions{
 		OptionsAsGiven: true,                    // what the compiler is given is the application's to say
 		Share:          frontEnd.Cache.Writes(), // else no binary is asked for
@@ -65,10 +65,10 @@ func (p *pools) find(frontEnd inprocess.FrontEnd, devices []*opencl.Device, comp
 }
 
 // Devices implements engine.Host.
-func (p *pool) Devices() int { return len(p.devices) }
+func (p *deviceContext) Devices() int { return len(p.devices) }
 
 // Identify implements engine.Host. What is asked only what it compiles has an identity of its own.
-func (p *pool) Identify(_ context.Context, device int) (key.Device, error) {
+func (p *deviceContext) Identify(_ context.Context, device int) (key.Device, error) {
 	id, err := p.devices[device].Identify()
 	if p.compile {
 		id.API = "opencl-compiled"
@@ -77,23 +77,23 @@ func (p *pool) Identify(_ context.Context, device int) (key.Device, error) {
 }
 
 // Variables implements engine.Host.
-func (p *pool) Variables(device int) ([]key.Pair, error) {
+func (p *deviceContext) Variables(device int) ([]key.Pair, error) {
 	return p.devices[device].SteadyVariables()
 }
 
 // HeaderSearch implements engine.Host.
-func (p *pool) HeaderSearch(device int, dir string, _ engine.Request) (deps.Search, error) {
+func (p *deviceContext) HeaderSearch(device int, dir string, _ engine.Request) (deps.Search, error) {
 	return p.devices[device].HeaderSearch(dir)
 }
 
 // CheckOptions implements engine.Host.
-func (p *pool) CheckOptions(device int, words []string) error {
-	return p.devices[device].AgainstOptions(words)
+func (p *deviceContext) CheckOptions(device int, words []string) error {
+	return p.devices[device].CheckOptions(words)
 }
 
 // Delivery says that a worker makes the artifact where code is made at launches: asking
 // the driver for it is nothing for the application's process.
-func (p *pool) Delivery(job engine.Job) engine.Delivery {
+func (p *deviceContext) Delivery(job engine.Job) engine.Delivery {
 	if !job.Key.IsZero() && p.kind(job.Devices[0]) == opencl.Deferred {
 		return engine.Elsewhere
 	}
@@ -101,7 +101,7 @@ func (p *pool) Delivery(job engine.Job) engine.Delivery {
 }
 
 // kind says when what is made for a device is complete.
-func (p *pool) kind(device int) opencl.Kind {
+func (p *deviceContext) kind(device int) opencl.Kind {
 	if p.compile {
 		return opencl.Final
 	}
