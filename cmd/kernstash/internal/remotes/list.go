@@ -66,7 +66,7 @@ func (c *Chain) list(ctx context.Context, a *cli.App, t Tier, wanted func(remote
 			continue
 		}
 		bytes += d.Size
-		signer := "–"
+		signer := "not signed"
 		if d.Signer != nil {
 			signer = trust.Fingerprint(d.Signer)
 		}
