@@ -32,12 +32,14 @@ func whyCommand(a *cli.App) *cobra.Command {
 		Long: `Print what was compiled although there is a cache, what cost most first: when, by which
 application, and why. What was never in the cache is compared with the nearest entry that
 was there: the component in which they differ. What was there before was evicted, was
-damaged, or was not kept. KEY is the beginning of a key; --app names an application.
+damaged, or was not kept. KEY is the beginning of a key; --app names an application;
+--last means the last run under 'kernstash run', as 'kernstash report' does.
 
 Processes record that when they end, and once a minute (setting records). The last 10,000
 misses of 30 days are kept. 'kernstash forget' erases them.` +
 			exits("printed", "the records cannot be read"),
 		Example: `  kernstash why
+  kernstash why --last
   kernstash why 3f2a
   kernstash why --app train.py --all`,
 		Args: wants(0, 1, "why: of one entry, or of all"),
@@ -53,6 +55,7 @@ misses of 30 days are kept. 'kernstash forget' erases them.` +
 	}
 	appFlag(a, cmd, &o.App, "what this application missed")
 	cmd.Flags().BoolVar(&o.All, "all", false, "print all of them")
+	cmd.Flags().BoolVar(&o.Last, "last", false, "what the last run under 'kernstash run' missed")
 	return cmd
 }
 

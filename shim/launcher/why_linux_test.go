@@ -18,10 +18,7 @@ func TestWhy(t *testing.T) {
 	t.Parallel()
 	dir, source := built(t)
 	command := filepath.Join(dir, "bin", "kernstash")
-	library := filepath.Join(dir, "lib")
-	program := filepath.Join(t.TempDir(), "misses")
-	do(t, exec.Command("cc", "-o", program, filepath.Join(source, "shim", "launcher", "testdata", "misses.c"), "-I"+filepath.Join(source, "capi"),
-		"-L"+library, "-l:libkernstash.so.1", "-Wl,-rpath,"+library, "-lOpenCL", "-ldl"))
+	program := missesIn(t, dir, source)
 	spirv := filepath.Join(source, "gpu", "opencl", "testdata", "scale.spv")
 	intel := []string{"OCL_ICD_VENDORS=/etc/OpenCL/vendors/intel.icd", "NEOReadDebugKeys=1", "SetCommandStreamReceiver=1", "ProductFamilyOverride=tgllp"}
 	const kernel = "__global__ void k(int *x) { *x = 1; }\n"
@@ -118,6 +115,62 @@ func TestWhy(t *testing.T) {
 			}
 		})
 	}
+}
+
+// missesIn compiles the program that asks for one program in a way that its arguments name.
+func missesIn(t *testing.T, dir, source string) (program string) {
+	t.Helper()
+	program, library := filepath.Join(t.TempDir(), "misses"), filepath.Join(dir, "lib")
+	do(t, exec.Command("cc", "-o", program, filepath.Join(source, "shim", "launcher", "testdata", "misses.c"), "-I"+filepath.Join(source, "capi"),
+		"-L"+library, "-l:libkernstash.so.1", "-Wl,-rpath,"+library, "-lOpenCL", "-ldl"))
+	return program
+}
+
+// TestLastRun: the cache keeps the last run that asked it for anything, without the arguments of its command.
+func TestLastRun(t *testing.T) {
+	t.Parallel()
+	dir, source := built(t)
+	program := missesIn(t, dir, source)
+	w := &whyWork{t, t.TempDir(), filepath.Join(dir, "bin", "kernstash"), []string{
+		"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "KERNSTASH_WORKER=off", "KERNSTASH_AGENT=off",
+	}}
+	w.env = append(w.env, "HOME="+w.home)
+	w.write("k.cu", "__global__ void k(int *x) { *x = 1; }\n")
+	report := func(want string) {
+		t.Helper()
+		cmd := exec.Command(w.command, "report")
+		cmd.Dir, cmd.Env = w.home, w.env
+		out, err := cmd.CombinedOutput()
+		if !strings.Contains(string(out), want) || strings.Contains(string(out), "SECRET") || (err == nil) != (want != "keeps no run") {
+			t.Errorf("report: %v, want %q:\n%s", err, want, out)
+		}
+	}
+	misses := func(want int, flags ...string) {
+		t.Helper()
+		var all []struct{ App string }
+		if err := json.Unmarshal([]byte(w.kernstash(append([]string{"why", "--json"}, flags...)...)), &all); err != nil || len(all) != want {
+			t.Errorf("why %v: %v, %+v, want %d", flags, err, all, want)
+		}
+	}
+	w.kernstash("run", "--", "true")
+	report("keeps no run")
+	for _, option := range []string{"-DSECRET=1", "-DSECRET=2"} {
+		w.kernstash("run", "--", program, "nvrtc", "k.cu", option)
+		report("misses: ")
+		report(" compiled ")
+	}
+	misses(2)
+	misses(1, "--last")
+	w.kernstash("run", "--", "true") // which asks for nothing
+	misses(1, "--last")
+	w.kernstash("run", "--", program, "nvrtc", "k.cu", "-DSECRET=2")
+	report(" disk ")
+	misses(0, "--last")
+	w.kernstash("forget", "--yes")
+	report("keeps no run")
+	w.env = append(w.env, "KERNSTASH_RECORDS=0")
+	w.kernstash("run", "--", program, "nvrtc", "k.cu", "-DSECRET=2")
+	report("keeps no run")
 }
 
 // whyWork is the home of an application.

@@ -22,6 +22,7 @@ import (
 	"github.com/kernstash/kernstash/internal/records"
 	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/internal/settings"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // failed returns the error for what is our part, of which `kernstash run` ends as env(1) does.
@@ -189,12 +190,28 @@ func (r *runner) tell(report io.ReadSeeker, to *os.File, end syscall.WaitStatus,
 		out.writeCold(&b, terminal.Of(to).Lines)
 	}
 	say(to, b.String())
+	r.keep()
 	r.startWorker()
 	r.trim()
 	if out.Cold != "" {
 		return r.expected(statusCold)
 	}
 	return 0
+}
+
+// keep keeps the run for `kernstash report`: what asked for what, and no arguments, which may hold anything.
+func (r *runner) keep() {
+	if r.outcome.Outcomes.Asked == 0 || !r.settings.Records || !r.settings.Writable() || r.settings.Dir == "" {
+		return
+	}
+	run := r.outcome.Run()
+	run.Command = []string{records.Name(r.path, r.outcome.Command)}
+	run.Requests = append([]runlog.Span{}, run.Requests...) // none is no null
+	run.Programs, run.MorePrograms = r.outcome.Programs, r.outcome.More
+	run.From = timeline.From{Layers: r.outcome.Layers, Restored: r.outcome.Restored}
+	d := disk.New(disk.Options{Dir: r.settings.Dir})
+	defer d.Close()
+	_ = run.Keep(timeline.LastOf(d)) // the command has ended well without
 }
 
 // write writes one of the files that the options name, "" for none.

@@ -4,7 +4,9 @@ package why
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -14,8 +16,10 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/jobs"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/ledger"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/timeline"
 	"github.com/kernstash/kernstash/internal/human"
 	"github.com/kernstash/kernstash/internal/records"
+	"github.com/kernstash/kernstash/internal/runlog"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/store"
 	"github.com/kernstash/kernstash/store/disk"
@@ -26,6 +30,8 @@ type Options struct {
 	Key string // that their keys begin with; "": all
 	App string // whose; "": anybody's
 	All bool   // else those that cost most
+
+	Last bool // of the last run
 }
 
 // shown is how many misses are printed, unless all are.
@@ -103,12 +109,15 @@ func (o Options) nothing(l *ledger.Ledger) string {
 	if o.App != "" {
 		text += " of " + human.Printable(o.App, false)
 	}
+	if o.Last {
+		text += " of the last run"
+	}
 	text += " is recorded"
 	names, _ := l.Applications() // what cannot be read stays unsaid
 	switch {
 	case o.App != "" && len(names) > 0 && !slices.Contains(names, o.App):
 		text += "; applications that are known: " + human.Printable(human.Names(names, 0), false)
-	case o.Key != "" || o.App != "":
+	case o.Key != "" || o.App != "" || o.Last:
 		text += "; 'kernstash why --all' has those that are"
 	}
 	return text
@@ -144,7 +153,18 @@ func gather(ctx context.Context, l *ledger.Ledger, d *disk.Store, o Options) ([]
 	var all []*missed
 	home, _ := os.UserHomeDir()
 	unbuilt := jobs.Unbuilt(ctx, d, time.Now())
+	ofRun := func(*ledger.Missed) bool { return true }
+	if o.Last {
+		run, err := timeline.ReadLast(d)
+		if err != nil {
+			return nil, fmt.Errorf("why: %w", err)
+		}
+		ofRun = missedBy(run)
+	}
 	err := l.Misses(func(m *ledger.Missed) bool {
+		if !ofRun(m) {
+			return true
+		}
 		sum := ""
 		if !m.Key.IsZero() {
 			sum = m.Key.Key.String()
@@ -177,6 +197,24 @@ func gather(ctx context.Context, l *ledger.Ledger, d *disk.Store, o Options) ([]
 	})
 	slices.SortStableFunc(all, func(a, b *missed) int { return cmp.Compare(b.CostMS, a.CostMS) })
 	return all, err
+}
+
+// missedBy returns what reports whether a miss is one of a run: by its time, which is in seconds, and its key.
+func missedBy(run *timeline.Run) func(*ledger.Missed) bool {
+	begun, ended := run.Begun.Unix(), run.Begun.Add(time.Duration(run.Millis*float64(time.Millisecond))).Unix()
+	keys := make(map[string]bool) // "": of what cannot be cached
+	for _, p := range run.Programs {
+		if p.Outcome == runlog.Compiled || p.Outcome == runlog.Failed {
+			keys[p.Key] = true
+		}
+	}
+	return func(m *ledger.Missed) bool {
+		short := ""
+		if !m.Key.IsZero() {
+			short = m.Key.Key.Short()
+		}
+		return m.At >= begun && m.At <= ended && keys[short]
+	}
 }
 
 // cheap is what the reason of a program begins with that took less than the setting min-build-time to build.
@@ -236,6 +274,9 @@ func Forget(ctx context.Context, c cli.Cache, app string, yes bool) error {
 		err = ledger.Forget(ctx, c.Disk)
 	} else {
 		report.Entries, report.Misses, err = ledger.ForgetApplication(ctx, c.Disk, app)
+	}
+	if gone := os.Remove(timeline.LastOf(c.Disk)); err == nil && !errors.Is(gone, fs.ErrNotExist) {
+		err = gone
 	}
 	if err != nil {
 		return err
