@@ -72,7 +72,7 @@ func TestDecisionsAreTold(t *testing.T) {
 		t.Fatal("it was built")
 	}
 	all := told.after(t, 5)
-	ignore := cmpopts.IgnoreFields(engine.Decision{}, "Recipe", "Spent", "Saved", "Waited", "Ended", "Size", "Err")
+	ignore := cmpopts.IgnoreFields(engine.Decision{}, "Recipe", "Spent", "Cost", "Saved", "Waited", "Ended", "Size", "Err")
 	compile := func(options string) key.Key {
 		r := key.Recipe{Device: f.devices[0], Image: image(t, src(1)).Image, Options: key.NewOptions(options, "")}
 		return r.Key()
