@@ -39,12 +39,12 @@ func TestCostOfBuildsAtOnce(t *testing.T) {
 				var b busy
 				got := make([]time.Duration, len(c.builds))
 				parts := make([]*part, len(c.builds))
-				for now := range 60 {
+				for second := range 60 {
 					for i, of := range c.builds {
-						if now == of.from {
+						if second == of.from {
 							parts[i] = b.begin()
 						}
-						if now == of.to {
+						if second == of.to {
 							got[i] = b.end(parts[i], of.took)
 						}
 					}

@@ -3,7 +3,7 @@
 //	go run ./scripts/mutants [-rule N] [-run REGEXP]
 //	go run ./scripts/mutants -list >docs/MUTANTS.md
 //
-// Each mutant (mutants.go) is a change of one file, and names a test. The test is run without the change and
+// Each mutant (rules.go) is a change of one file, and names a test. The test is run without the change and
 // must pass, and with the change (go test -overlay, so that the tree stays as it is), and must fail: then
 // the mutant is killed. The command succeeds if all are. It is run in the root of the repository.
 package main

@@ -36,15 +36,12 @@ func (r *Run) Keep(path string) error {
 	if err != nil {
 		return fmt.Errorf("keep run: %w", err)
 	}
+	defer os.Remove(f.Name()) // gone, if all goes well
 	_, err = f.Write(b)
-	if closed := f.Close(); err == nil {
-		err = closed
-	}
-	if err == nil {
+	if err = errors.Join(err, f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(f.Name())
 		return fmt.Errorf("keep run: %w", err)
 	}
 	return nil
