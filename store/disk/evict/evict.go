@@ -49,7 +49,7 @@ type Victim struct {
 	Ctime  int64
 	Ino    uint64
 	Size   int64 // what removing it frees
-	Cost   int64 // nanoseconds that its build took
+	Cost   int64 // nanoseconds that its build cost
 }
 
 // halfLife is the time without use after which an entry counts half as much.
