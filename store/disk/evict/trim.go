@@ -67,8 +67,8 @@ type Bounds struct {
 }
 
 // Defaults of the Bounds, and how many groups there are at most: for each of them
-// the images are listed.
-const exactBelow, groupOf, maxVictims, maxGroups = 1024, 256, 1 << 16, 64
+// the images are listed. A sweep holds the locks anyway, so its groups are larger.
+const exactBelow, groupOf, groupOfSweep, maxVictims, maxGroups = 1024, 256, 8192, 1 << 16, 64
 
 // Trim frees what a root has too much. It is trimmed group by group: each is a fair
 // sample of it, and gives its share of what has to go, the worst first.
@@ -161,6 +161,9 @@ func (g *group) lock() int { return g.slice.Index * Locks / g.slice.Of }
 func (t *Trim) groups() []group {
 	entries, n := t.Books.l.total().Entries, 1
 	exact, each := cmp.Or(t.Bounds.Exact, exactBelow), cmp.Or(t.Bounds.Group, groupOf)
+	if t.Everything {
+		each = cmp.Or(t.Bounds.Group, groupOfSweep)
+	}
 	for entries >= exact && n < maxGroups && int64(2*n)*each <= entries {
 		n *= 2
 	}
