@@ -186,7 +186,7 @@ func (e *Engine) awaitLock(ctx context.Context, k key.Key, bound time.Duration) 
 		e.distrustUntil.Store(time.Now().Add(distrustFor).UnixNano())
 		e.count(stats.DiskWaitsGivenUp)
 		e.log.Disk.Warn("gave up waiting", "key", k.Short(), "waited", time.Since(begin))
-		unlock, err = e.locker.Lock(ctx, queueKey(k), time.Until(begin.Add(bound)))
+		unlock, err = e.locker.Lock(store.WithWanted(ctx, k), queueKey(k), time.Until(begin.Add(bound)))
 	}
 	if err != nil {
 		return nil

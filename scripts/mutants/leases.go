@@ -40,13 +40,23 @@ var leasesMutants = []mutant{
 	},
 	{
 		3, "nobody asks what the build that a lease is for took with the driver before", "store/tiered/lock.go",
-		"s.lease(s.knowing(ctx, k), k, end)", "s.lease(ctx, k, end)",
+		"s.lease(s.knowing(ctx, store.Wanted(ctx, k)), k, end)", "s.lease(ctx, k, end)",
 		"", "TestCostIsKnown",
 	},
 	{
 		3, "who waits does not look whether the entry is there", "store/tiered/lock.go",
-		"		came, err := s.arrives(ctx, k)\n", "		came, err := false, error(nil)\n",
+		"		came, err := s.arrives(ctx, store.Wanted(ctx, k))\n", "		came, err := false, error(nil)\n",
 		"", "TestServedAtOnce",
+	},
+	{
+		3, "who gave up on one that hangs does not look for what another builds", "store/tiered/lock.go",
+		"s.arrives(ctx, store.Wanted(ctx, k))", "s.arrives(ctx, k)",
+		"", "TestServedInTheQueue",
+	},
+	{
+		3, "one late answer among a crowd that waits is the end of the remote", "store/tiered/far.go",
+		"			most *= 2\n", "			most *= 1\n",
+		"", "TestLateWhileWaiting",
 	},
 	{
 		3, "Redis: a lease is released without its token", "store/redis/lease.go",

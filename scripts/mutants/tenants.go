@@ -152,7 +152,7 @@ var tenantsMutants = []mutant{
 	},
 	{
 		15, "a call that was late is an error like others", "store/tiered/far.go",
-		"		s.count(stats.RemoteTimeouts)\n		opened", "		s.count(stats.RemoteErrors)\n		opened",
+		"		s.count(stats.RemoteTimeouts)\n		most", "		s.count(stats.RemoteErrors)\n		most",
 		"", "TestHangsOnce",
 	},
 	{

@@ -53,7 +53,7 @@ func (o *Objects) Acquire(ctx context.Context, name string, ttl time.Duration) (
 		if errors.Is(err, remote.ErrUnsupported) {
 			o.unconditional.Store(true)
 		}
-		if !errors.Is(err, remote.ErrExists) {
+		if !errors.Is(err, remote.ErrExists) && !conflicts(err) {
 			return nil, fmt.Errorf("lease %s: %w", name, err)
 		}
 		seen, err := o.readLease(ctx, name)
@@ -78,6 +78,13 @@ func (o *Objects) Acquire(ctx context.Context, name string, ttl time.Duration) (
 		break // another was faster
 	}
 	return nil, fmt.Errorf("lease %s: %w", name, remote.ErrHeld)
+}
+
+// conflicts reports whether a server says that another writes the same object, by whatever code: versitygw calls
+// a lease that is released just then a directory.
+func conflicts(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Status == http.StatusConflict
 }
 
 // matching has an object replaced that has this ETag.

@@ -264,6 +264,34 @@ func TestLeaseRequests(t *testing.T) {
 	}
 }
 
+// A conflict of any name is another's write: the lease is looked at, and asked for once more.
+func TestLeaseConflicts(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		conflicts int
+		taken     bool
+	}{"once": {1, true}, "always": {100, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			left := tt.conflicts
+			f.front = func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+				if r.Method == http.MethodPut && left > 0 {
+					left--
+					w.WriteHeader(http.StatusConflict)
+					fmt.Fprint(w, "<Error><Code>ExistingObjectIsDirectory</Code></Error>")
+					return
+				}
+				next.ServeHTTP(w, r)
+			}
+			_, err := open(t, f.url, fakeKeys).Acquire(within(t), leaseName, time.Hour)
+			if tt.taken && err != nil || !tt.taken && !errors.Is(err, remote.ErrHeld) {
+				t.Errorf("it is taken: %v, want %v", err, tt.taken)
+			}
+		})
+	}
+}
+
 // Times of servers have whole seconds, so a lease has run out for sure a second later.
 func TestLeaseHolds(t *testing.T) {
 	t.Parallel()

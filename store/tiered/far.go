@@ -96,9 +96,13 @@ func (s *Store) settle(ctx context.Context, t *tier, b *breaker, err error, limi
 		b.worked()
 	case errors.Is(err, errLate) || errors.Is(err, context.DeadlineExceeded):
 		s.count(stats.RemoteTimeouts)
-		opened = b.late(limit, t.Timeout)
+		most := t.Timeout
+		if t.builds.Load() > 0 {
+			most *= 2
+		}
+		opened = b.late(limit, most)
 		if b == &t.leases { // somebody waited for it, as for a read
-			opened = t.reads.late(limit, t.Timeout) || opened
+			opened = t.reads.late(limit, most) || opened
 		}
 	default:
 		s.count(stats.RemoteErrors)

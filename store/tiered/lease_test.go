@@ -61,7 +61,7 @@ func build(ctx context.Context, s *tiered.Store, e *store.Entry, compile func())
 			for i := range other.Sum {
 				other.Sum[i] ^= 0xff
 			}
-			unlock, err = s.Lock(ctx, other, time.Until(begin.Add(maxWait)))
+			unlock, err = s.Lock(store.WithWanted(ctx, e.Key), other, time.Until(begin.Add(maxWait)))
 		}
 	}
 	if err == nil {
@@ -465,4 +465,79 @@ func TestServedAtOnce(t *testing.T) {
 			t.Errorf("all are served after %v", took)
 		}
 	})
+}
+
+// Who waits in a queue, by another key's lock, is served when the entry is there.
+func TestServedInTheQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := new(remotetest.Memory)
+		s := remote.New(m, remote.Options{})
+		e, queue := storetest.New(t, "e", 1000), storetest.New(t, "queue", 1).Key
+		if _, err := m.Acquire(t.Context(), s.LeaseName(queue), time.Hour); err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(10*time.Second, func() {
+			if _, err := s.Put(context.Background(), e); err != nil {
+				t.Error(err)
+			}
+		})
+		a := fleet(t, 1, m)[0]
+		begin := time.Now()
+		unlock, err := a.Lock(store.WithWanted(t.Context(), e.Key), queue, time.Minute)
+		if took := time.Since(begin); err != nil || took > 12*time.Second {
+			t.Fatalf("%v after %v", err, took)
+		}
+		if _, err := a.Get(t.Context(), e.Key); err != nil {
+			t.Error(err)
+		}
+		unlock()
+	})
+}
+
+// A remote of which a crowd asks at once what one of it has built answers some of them late. Who knows that
+// somebody builds asks again; once more late, and it builds.
+func TestLateWhileWaiting(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		op     remotetest.Op
+		late   int64 // calls
+		builds int64
+		takes  time.Duration // at most
+	}{
+		"an entry":        {remotetest.Get, 1, 0, 22 * time.Second},
+		"a lease":         {remotetest.Acquire, 1, 0, 22 * time.Second},
+		"an entry, twice": {remotetest.Get, 2, 1, 10 * time.Second},
+		"a lease, twice":  {remotetest.Acquire, 2, 1, 18 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var late atomic.Int64
+				begin := time.Now()
+				m := &remotetest.Memory{Fault: func(ctx context.Context, op remotetest.Op, name string) error {
+					if time.Since(begin) > 5*time.Second && op == tt.op && late.Add(1) <= tt.late {
+						return remotetest.Hang(ctx, op, name)
+					}
+					return nil
+				}}
+				s := remote.New(m, remote.Options{})
+				e := storetest.New(t, "e", 1000)
+				if _, err := m.Acquire(t.Context(), s.LeaseName(e.Key), time.Hour); err != nil {
+					t.Fatal(err)
+				}
+				time.AfterFunc(20*time.Second, func() {
+					if _, err := s.Put(context.Background(), e); err != nil {
+						t.Error(err)
+					}
+				})
+				if n := crowd(t, fleet(t, 1, m), 1, e, time.Second); n != tt.builds {
+					t.Errorf("%d builds, want %d", n, tt.builds)
+				}
+				if took := time.Since(begin); took > tt.takes || late.Load() < tt.late {
+					t.Errorf("it takes %v, want %v at most; %d calls are late", took, tt.takes, min(late.Load(), tt.late))
+				}
+			})
+		})
+	}
 }

@@ -21,11 +21,14 @@ const (
 	unknownWait = time.Minute // where it is not known what the build costs
 	longestWait = 2 * time.Minute
 
-	// While it waits, it looks whether the entry is there, at times that grow from one to the other.
+	// While it waits, it looks whether the entry is there, at times that grow from firstLook, or a quarter of
+	// what the build costs, to longestLook. A crowd that looks sooner keeps those from being answered
+	// in time who come last.
 	shortestLook = 50 * time.Millisecond
-	longestLook  = 2 * time.Second
+	firstLook    = 250 * time.Millisecond
+	longestLook  = time.Second
 	busyLook     = 10 * time.Second // where the store asks to be called less often
-	leaseEvery   = 4                // looks then, for one at the lease
+	leaseEvery   = 4                // looks for one at the lease: most leases end with an entry
 
 	// A store that is busy has not said that anybody builds. Each wait for one that was in vain
 	// is followed by half as long a one, so that all cost a machine ten seconds.
@@ -57,7 +60,7 @@ func (s *Store) Lock(ctx context.Context, k key.Key, wait time.Duration) (unlock
 	case noLock != nil: // the lease may be had all the same
 		unlockNear = func() {}
 	}
-	h, err := s.lease(s.knowing(ctx, k), k, end)
+	h, err := s.lease(s.knowing(ctx, store.Wanted(ctx, k)), k, end)
 	if err == nil && h == nil {
 		err = noLock
 	}
@@ -76,7 +79,7 @@ func (s *Store) lease(ctx context.Context, k key.Key, end time.Time) (*hold, err
 	if h := s.retake(ctx, k); h != nil {
 		return h, nil
 	}
-	if time.Until(end) > 0 && s.isNear(ctx, k) {
+	if time.Until(end) > 0 && s.isNear(ctx, store.Wanted(ctx, k)) {
 		return nil, nil // by who had the build lock meanwhile
 	}
 	for _, t := range s.present() {
@@ -102,7 +105,7 @@ func (s *Store) leases(t *tier) bool {
 
 // leaseFrom takes the lease of k from one store; nil without an error: the entry is there.
 func (s *Store) leaseFrom(ctx context.Context, t *tier, k key.Key, end time.Time) (*hold, error) {
-	release, err := s.tryLease(ctx, t, k, 0)
+	release, err := s.tryLease(ctx, t, k)
 	if errors.Is(err, store.ErrLocked) || errors.Is(err, store.ErrBusy) { // of which all who called cannot build
 		if time.Until(end) <= 0 {
 			return nil, fmt.Errorf("%w: %w", store.ErrLocked, err)
@@ -135,13 +138,13 @@ func (s *Store) leaseFrom(ctx context.Context, t *tier, k key.Key, end time.Time
 	return h, nil
 }
 
-// tryLease waits a short time for the lease of k. An error other than store.ErrLocked: the store
-// has none to give.
-func (s *Store) tryLease(ctx context.Context, t *tier, k key.Key, wait time.Duration) (func(), error) {
+// tryLease takes the lease of k if it is free. An error other than store.ErrLocked: the store has
+// none to give.
+func (s *Store) tryLease(ctx context.Context, t *tier, k key.Key) (func(), error) {
 	limit := t.limit(ctx)
-	try := func(ctx context.Context, wait time.Duration) (func(), error) {
-		release, err := call(s, ctx, within(limit+wait), func(ctx context.Context) (func(), error) {
-			return t.Locker.Lock(ctx, k, wait)
+	try := func(ctx context.Context) (func(), error) {
+		release, err := call(s, ctx, within(limit), func(ctx context.Context) (func(), error) {
+			return t.Locker.Lock(ctx, k, 0)
 		}, func(release func()) { release() })
 		s.settle(ctx, t, &t.leases, err, limit)
 		return release, err
@@ -149,10 +152,10 @@ func (s *Store) tryLease(ctx context.Context, t *tier, k key.Key, wait time.Dura
 	if t.reads.closed() {
 		switch t.leases.ask() {
 		case closed:
-			return try(ctx, wait)
+			return try(ctx)
 		case probe:
 			go func() { // nobody waits for that
-				if release, err := try(s.base, 0); err == nil {
+				if release, err := try(s.base); err == nil {
 					release()
 				}
 			}()
@@ -168,13 +171,14 @@ func (s *Store) awaitLease(ctx context.Context, t *tier, k key.Key, end time.Tim
 	end = giveUp(time.Now(), end, store.Cost(ctx))
 	patience, busy := time.Duration(t.patience.Load()), !builds
 	patient := time.Now().Add(jitter(cmp.Or(patience, busyWait)))
-	for look, n := shortestLook, 1; ; n++ {
-		came, err := s.arrives(ctx, k)
-		if came {
-			t.patience.Store(int64(min(2*cmp.Or(patience, busyWait), busyWait)))
-			return nil, nil
-		}
-		busy = busy || errors.Is(err, store.ErrBusy)
+	if builds {
+		defer t.awaited()()
+	}
+	look := firstLook
+	if cost := store.Cost(ctx); cost > 0 {
+		look = min(look, max(cost/4, shortestLook))
+	}
+	for n := 1; ; n++ {
 		left := time.Until(end)
 		if !builds {
 			left = min(left, time.Until(patient))
@@ -186,28 +190,38 @@ func (s *Store) awaitLease(ctx context.Context, t *tier, k key.Key, end time.Tim
 		case left <= 0:
 			return nil, store.ErrLocked
 		}
-		pause := min(jitter(look), left)
-		if !busy || n%leaseEvery == 0 {
-			wait := pause
-			if busy { // to wait in a call is to ask again and again, and most leases end with an entry
-				wait = 0
-			}
-			release, err := s.tryLease(ctx, t, k, wait)
-			switch {
-			case errors.Is(err, store.ErrLocked):
-				builds = true
-			case !errors.Is(err, store.ErrBusy):
-				return release, err
-			}
-			if !busy {
-				busy, look = errors.Is(err, store.ErrBusy), min(2*look, longestLook)
-				continue
-			}
-		}
-		if err := flight.Sleep(ctx, pause); err != nil {
+		if err := flight.Sleep(ctx, min(jitter(look), left)); err != nil {
 			return nil, err
 		}
-		look = min(2*look, busyLook)
+		came, err := s.arrives(ctx, store.Wanted(ctx, k))
+		if came {
+			t.patience.Store(int64(min(2*cmp.Or(patience, busyWait), busyWait)))
+			return nil, nil
+		}
+		if !t.reads.closed() {
+			return nil, errNone // it does not answer any more
+		}
+		busy = busy || errors.Is(err, store.ErrBusy)
+		if n%leaseEvery == 0 {
+			release, err := s.tryLease(ctx, t, k)
+			switch {
+			case errors.Is(err, store.ErrLocked):
+				if !builds {
+					builds = true
+					defer t.awaited()()
+				}
+			case errors.Is(err, store.ErrBusy):
+				busy = true
+			case errors.Is(err, errLate) && t.reads.closed() && t.leases.closed(): // once is no proof
+			default:
+				return release, err
+			}
+		}
+		if busy {
+			look = min(2*look, busyLook)
+		} else {
+			look = min(look*5/4, longestLook)
+		}
 	}
 }
 

@@ -140,6 +140,16 @@ type tier struct {
 	pace                  pace // of reads
 
 	patience atomic.Int64 // with a store that is busy, in nanoseconds; 0: busyWait
+
+	// builds is how many here wait for what another machine builds, as this store has said. All
+	// who wait call when it is done, so one answer that is late then is not given up.
+	builds atomic.Int32
+}
+
+// awaited says that one waits for another machine's build until end is called.
+func (t *tier) awaited() (end func()) {
+	t.builds.Add(1)
+	return func() { t.builds.Add(-1) }
 }
 
 // New returns a Store. It calls no store. Close it before near, which stays the caller's.

@@ -42,7 +42,7 @@ func request(s *tiered.Store, e *store.Entry, build func() bool, wrong *int64) {
 			for i := range queue.Sum {
 				queue.Sum[i] ^= 0xff
 			}
-			unlock, _ = s.Lock(ctx, queue, time.Until(begin.Add(engineWait)))
+			unlock, _ = s.Lock(store.WithWanted(ctx, e.Key), queue, time.Until(begin.Add(engineWait)))
 		}
 	}
 	if unlock != nil {
