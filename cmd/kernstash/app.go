@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -22,6 +23,7 @@ import (
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/doctor"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
+	"github.com/kernstash/kernstash/cmd/kernstash/internal/terminal"
 	"github.com/kernstash/kernstash/internal/human"
 )
 
@@ -50,11 +52,34 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	case errors.Is(err, cli.ErrFound):
 		return cli.ExitFound
 	}
-	fmt.Fprintf(stderr, "kernstash: %s\n", human.Printable(err.Error(), true))
+	help := ""
 	if status.Status == cli.ExitUsage {
-		fmt.Fprintf(stderr, "run '%s --help' for what there is\n", cmd.CommandPath())
+		help = fmt.Sprintf("run '%s --help' for what there is", cmd.CommandPath())
+	}
+	if a.JSON || asksForJSON(args) {
+		_ = terminal.EncodeJSON(stderr, failure{err.Error(), status.Status, help}, "")
+		return status.Status
+	}
+	fmt.Fprintf(stderr, "kernstash: %s\n", human.Printable(err.Error(), true))
+	if help != "" {
+		fmt.Fprintln(stderr, help)
 	}
 	return status.Status
+}
+
+// failure is an error as --json writes it.
+type failure struct {
+	Error  string `json:"error"`
+	Status int    `json:"exit_status"`
+	Help   string `json:"help,omitempty"`
+}
+
+// asksForJSON reports whether a command line that could not be understood asks for JSON.
+func asksForJSON(args []string) bool {
+	if end := slices.Index(args, "--"); end >= 0 {
+		args = args[:end]
+	}
+	return slices.Contains(args, "--json")
 }
 
 func rootCommand(a *cli.App) *cobra.Command {

@@ -29,19 +29,20 @@ func whyCommand(a *cli.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "why [KEY]",
 		Short: "Say why programs were compiled",
-		Long: `Print what was compiled although there is a cache, what cost most first: when, by which
-application, and why. What was never in the cache is compared with the nearest entry that
-was there: the component in which they differ. What was there before was evicted, was
-damaged, or was not kept. KEY is the beginning of a key; --app names an application;
---last means the last run under 'kernstash run', as 'kernstash report' does.
+		Long: `Print what was compiled although there is a cache, what cost most first, one line each: the
+key, what the build took, the application, and why. What was never in the cache is compared with the nearest
+entry that was there: the component in which they differ. What was there before was evicted, was
+damaged, or was not kept. It is of the last run under 'kernstash run', as 'kernstash report' is,
+or, if others have compiled anything since, of the last 30 days; --last and --all say which. KEY is the
+beginning of a key, --app names an application; these and --all print all that is known of each.
 
 Processes record that when they end, and once a minute (setting records). The last 10,000
 misses of 30 days are kept. 'kernstash forget' erases them.` +
 			exits("printed", "the records cannot be read"),
 		Example: `  kernstash why
-  kernstash why --last
+  kernstash why --all
   kernstash why 3f2a
-  kernstash why --app train.py --all`,
+  kernstash why --app train.py`,
 		Args: wants(0, 1, "why: of one entry, or of all"),
 		PreRunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
@@ -54,8 +55,8 @@ misses of 30 days are kept. 'kernstash forget' erases them.` +
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
 	appFlag(a, cmd, &o.App, "what this application missed")
-	cmd.Flags().BoolVar(&o.All, "all", false, "print all of them")
-	cmd.Flags().BoolVar(&o.Last, "last", false, "what the last run under 'kernstash run' missed")
+	cmd.Flags().BoolVar(&o.All, "all", false, "all of the last 30 days, and all that is known of each")
+	cmd.Flags().BoolVar(&o.Last, "last", false, "what the last run under 'kernstash run' missed, whoever has compiled since")
 	return cmd
 }
 

@@ -138,6 +138,14 @@ func Wrap(text string, width int) (lines []string) {
 	return lines
 }
 
+// Clip returns text, cut to so many columns, one at least, if it is longer.
+func Clip(text string, width int) string {
+	if r := []rune(text); len(r) > width {
+		return string(r[:max(width-1, 0)]) + "…"
+	}
+	return text
+}
+
 // WrapBehind puts text behind head, and what does not fit in width on lines of its own,
 // below its beginning. The head takes indent columns: it may hold colors. Width 0 is any.
 func WrapBehind(head, text string, indent, width int) string {

@@ -336,8 +336,8 @@ func (w *entryWriter) write(row []byte) error {
 
 // fit cuts what is too long for the line of a terminal.
 func (w *entryWriter) fit(line string) string {
-	if text := []rune(line); w.cut && len(text) > w.width {
-		return string(text[:w.width-1]) + "…"
+	if w.cut {
+		return human.Clip(line, w.width)
 	}
 	return line
 }

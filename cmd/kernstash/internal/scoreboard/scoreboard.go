@@ -231,10 +231,7 @@ func took(ms float64) string {
 // short cuts a name to what fits beside the numbers.
 func short(app string) string {
 	const most = 24
-	if r := []rune(app); len(r) > most {
-		return string(r[:most-1]) + "…"
-	}
-	return app
+	return human.Clip(app, most)
 }
 
 func size(st *disk.Status) string {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/entries"
@@ -29,10 +30,13 @@ import (
 type Options struct {
 	Key string // that their keys begin with; "": all
 	App string // whose; "": anybody's
-	All bool   // else those that cost most
+	All bool   // of 30 days, and all that is known of each
 
 	Last bool // of the last run
 }
+
+// brief reports whether each miss is one line.
+func (o Options) brief() bool { return !o.All && o.Key == "" && o.App == "" }
 
 // shown is how many misses are printed, unless all are.
 const shown = 20
@@ -64,6 +68,7 @@ func Print(ctx context.Context, c cli.Cache, o Options) error {
 		return err
 	}
 	defer l.Close()
+	o.Last = o.Last || o.brief() && isLast(l, c.Disk)
 	all, err := gather(ctx, l, c.Disk, o)
 	if err != nil {
 		return err
@@ -76,22 +81,17 @@ func Print(ctx context.Context, c cli.Cache, o Options) error {
 		return nil
 	}
 	print := all
-	if !o.All {
-		print = all[:min(len(all), shown)]
+	if !o.All && len(all) > shown+1 { // one more is no longer than to say so
+		print = all[:shown]
 	}
 	now := time.Now()
 	width := c.Terminal().Lines
 	for _, m := range print {
-		head := fmt.Sprintf("%-12s  %9s  %-14s  ", cmp.Or(m.Key, "–")[:min(len(cmp.Or(m.Key, "–")), 12)],
-			human.Time(m.cost()), human.Age(m.At, now))
-		what := m.App
-		if m.label != "" {
-			what += ": " + entries.Label(m.label)
+		if o.brief() {
+			c.Printf("%s\n", m.line(now, !o.Last, width))
+			continue
 		}
-		if m.Times > 1 {
-			what += fmt.Sprintf(" (%d times)", m.Times)
-		}
-		c.Printf("%s", human.WrapBehind(head, human.Printable(what, false), 43, width))
+		c.Printf("%s", human.WrapBehind(m.head(now, true), m.what(), 43, width))
 		c.Printf("%s", human.WrapBehind(strings.Repeat(" ", 14), human.Printable(m.explain(now), false), 14, width))
 	}
 	if len(print) < len(all) {
@@ -100,8 +100,49 @@ func Print(ctx context.Context, c cli.Cache, o Options) error {
 	return nil
 }
 
+// head is what the first line of a miss begins with.
+func (m *missed) head(now time.Time, when bool) string {
+	key := cmp.Or(m.Key, "–")
+	head := fmt.Sprintf("%-12s  %9s  ", key[:min(len(key), 12)], human.Time(m.cost()))
+	if when {
+		head += fmt.Sprintf("%-14s  ", human.Age(m.At, now))
+	}
+	return head
+}
+
+// what names the application and the kernels.
+func (m *missed) what() string {
+	what := m.App
+	if m.label != "" {
+		what += ": " + entries.Label(m.label)
+	}
+	if m.Times > 1 {
+		what += fmt.Sprintf(" (%d times)", m.Times)
+	}
+	return human.Printable(what, false)
+}
+
+// line is a miss in one line, cut to a width; 0: it is as long as it is. The reason gets most of it, and first
+// says in what the nearest entry differs.
+func (m *missed) line(now time.Time, when bool, width int) string {
+	head, what, why := m.head(now, when), m.what(), m.explain(now)
+	if never, differs, ok := strings.Cut(why, nearest); ok && never == ledger.NeverSeen {
+		why = differs
+	}
+	why = human.Printable(why, false)
+	if width == 0 {
+		return head + what + "  " + why
+	}
+	left := width - utf8.RuneCountInString(head)
+	what = human.Clip(what, max(left-2-utf8.RuneCountInString(why), left/3))
+	return human.Clip(head+what+"  "+why, width)
+}
+
 // nothing says why no miss is printed.
 func (o Options) nothing(l *ledger.Ledger) string {
+	if o.Last && o.brief() {
+		return "the last run missed nothing; 'kernstash why --all' has what was compiled before"
+	}
 	text := "no miss"
 	if o.Key != "" {
 		text += " of key " + o.Key
@@ -199,9 +240,29 @@ func gather(ctx context.Context, l *ledger.Ledger, d *disk.Store, o Options) ([]
 	return all, err
 }
 
+// isLast reports whether a last run is kept, and nobody missed anything since: a process of a session that is enabled
+// belongs to no run.
+func isLast(l *ledger.Ledger, d *disk.Store) bool {
+	run, err := timeline.ReadLast(d)
+	if err != nil {
+		return false
+	}
+	last := true
+	err = l.Misses(func(m *ledger.Missed) bool {
+		last = last && m.At <= ended(run)
+		return last
+	})
+	return err == nil && last
+}
+
+// ended returns the second in which a run ended.
+func ended(run *timeline.Run) int64 {
+	return run.Begun.Add(time.Duration(run.Millis * float64(time.Millisecond))).Unix()
+}
+
 // missedBy returns what reports whether a miss is one of a run: by its time, which is in seconds, and its key.
 func missedBy(run *timeline.Run) func(*ledger.Missed) bool {
-	begun, ended := run.Begun.Unix(), run.Begun.Add(time.Duration(run.Millis*float64(time.Millisecond))).Unix()
+	begun, ended := run.Begun.Unix(), ended(run)
 	keys := make(map[string]bool) // "": of what cannot be cached
 	for _, p := range run.Programs {
 		if p.Outcome == runlog.Compiled || p.Outcome == runlog.Failed {
@@ -219,6 +280,9 @@ func missedBy(run *timeline.Run) func(*ledger.Missed) bool {
 
 // cheap is what the reason of a program begins with that took less than the setting min-build-time to build.
 var cheap, _, _ = strings.Cut(reason.Uncacheable{Code: reason.NotCacheableCheap}.String(), " (")
+
+// nearest is what stands between why something was compiled and in what the nearest entry differs.
+const nearest = "; the nearest entry: "
 
 // explain says why it was compiled.
 func (m *missed) explain(now time.Time) string {
@@ -238,7 +302,7 @@ func (m *missed) explain(now time.Time) string {
 		text += fmt.Sprintf("; it was built in %s: a lower min-build-time keeps it ('kernstash config' says who set that)", human.Time(m.cost()/time.Duration(m.Times)))
 	}
 	if m.Nearest != "" && m.Nearest != store.NothingNear && (m.Was == ledger.NeverSeen || named != reason.MissAbsent) {
-		text += "; the nearest entry: " + m.Nearest
+		text += nearest + m.Nearest
 	}
 	return text
 }

@@ -32,3 +32,28 @@ func TestExplain(t *testing.T) {
 		}
 	}
 }
+
+func TestLine(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1_000_000_000, 0)
+	never := missed{Key: "3f2a91c0d4e5f6", App: "train.py", At: now.Add(-time.Hour), Times: 1, CostMS: 250, Reason: "miss.absent", Was: ledger.NeverSeen, Nearest: `option "-DN=2" was "-DN=1"`, label: "matmul"}
+	changed := never
+	changed.App, changed.Reason, changed.Times = "a_program_of_a_long_name", "the compiler refused it, at the end of a long text", 3
+	for _, c := range []struct {
+		missed missed
+		when   bool
+		width  int
+		want   string
+	}{
+		{never, false, 0, `3f2a91c0d4e5     250 ms  train.py: matmul  option "-DN=2" was "-DN=1"`},
+		{never, true, 0, `3f2a91c0d4e5     250 ms  1 h 00 min ago  train.py: matmul  option "-DN=2" was "-DN=1"`},
+		{never, false, 60, `3f2a91c0d4e5     250 ms  train.py: …  option "-DN=2" was "-…`},
+		{never, false, 50, `3f2a91c0d4e5     250 ms  train.p…  option "-DN=2"…`},
+		{changed, false, 80, `3f2a91c0d4e5     250 ms  a_program_of_a_lo…  the compiler refused it, at the en…`},
+		{missed{App: "x", Reason: "not cacheable: date or time", CostMS: 1}, false, 0, `–               1.00 ms  x  not cacheable: date or time`},
+	} {
+		if got := c.missed.line(now, c.when, c.width); got != c.want {
+			t.Errorf("%d columns: %q, want %q", c.width, got, c.want)
+		}
+	}
+}
