@@ -242,16 +242,17 @@ func lookupPopulate(c *C.ks_lookup_call) error {
 	}
 	a := artifact(c.lookup.blob, q.program, false)
 	var result store.PutResult
+	var nearest string
 	var k key.Key
 	err = q.on(func(g *engine.Group) (err error) {
-		result, err = g.Store(context.Background(), a)
+		result, nearest, err = g.Store(context.Background(), a)
 		k = g.Job().Key
 		return err
 	})
 	if result == store.Stored {
 		q.device.cache.Report(runlog.Event{
 			Kind: runlog.Asked, Outcome: runlog.Compiled, Key: k.Short(), Label: q.program,
-			Reason: reason.MissAbsent.String(), Spent: a.Cost,
+			Reason: reason.MissAbsent.String(), Nearest: nearest, Spent: a.Cost,
 		})
 	}
 	if err != nil {

@@ -81,22 +81,22 @@ func (g *Group) Record(d Decision) {
 	}
 }
 
-// Store keeps an artifact that the caller built, and returns when it is stored. In mode
-// observe nothing is written over: it is compared.
-func (g *Group) Store(ctx context.Context, a *store.Artifact) (store.PutResult, error) {
+// Store keeps an artifact that the caller built, and returns when it is stored, and in what the nearest entry
+// differs; "": that was not looked for. In mode observe nothing is written over: it is compared.
+func (g *Group) Store(ctx context.Context, a *store.Artifact) (res store.PutResult, nearest string, err error) {
 	e, job := g.s.e, g.Job()
 	if !e.Writes() {
-		return store.Failed, ErrReadOnly
+		return store.Failed, "", ErrReadOnly
 	}
 	if a.Cost < e.settings.MinBuildTime {
 		e.count(stats.Of(reason.NotCacheableCheap))
-		return store.Failed, fmt.Errorf("built in %v: %w", a.Cost, ErrNotCacheable)
+		return store.Failed, "", fmt.Errorf("built in %v: %w", a.Cost, ErrNotCacheable)
 	}
 	entry := newEntry(job.Key, job.Recipe, a, a.Cost)
 	there := e.find(ctx, job.Key, false)
 	if there.entry != nil && e.settings.Mode == settings.ModeObserve {
 		e.countCompared(job.Key, job.Key.Short(), compare(a, there.entry.Artifact))
-		return store.Existing, nil
+		return store.Existing, "", nil
 	}
 	built := Decision{Key: job.Key, Origin: Compiled, Spent: a.Cost, Reason: reason.MissAbsent.String(), Kernels: kernelNames(a)}
 	if e.settings.Mode == settings.ModeRefresh {
@@ -106,7 +106,8 @@ func (g *Group) Store(ctx context.Context, a *store.Artifact) (store.PutResult, 
 		built.Nearest = e.keeper.Explain(ctx, job.Key, job.Recipe)
 	}
 	g.Record(built)
-	return e.keeper.Put(ctx, entry)
+	res, err = e.keeper.Put(ctx, entry)
+	return res, built.Nearest, err
 }
 
 // Refuse says that the driver did not take the artifact that Stored returned, or that a

@@ -143,8 +143,12 @@ func TestNVCCIsRecorded(t *testing.T) {
 			p.served(compiler, "-c", "k.cu", "-o", "o")
 			p.served(compiler, "-c", "k.cu", "-o", "o")
 			for _, one := range reported(t, report) {
-				if one.Label != "nvcc k.cu" {
-					t.Errorf("the report calls it %q", one.Label)
+				nearest := ""
+				if name == "kept" && one.Outcome == runlog.Compiled {
+					nearest = "nothing near it"
+				}
+				if one.Label != "nvcc k.cu" || one.Nearest != nearest {
+					t.Errorf("the report calls it %q, near it %q", one.Label, one.Nearest)
 				}
 			}
 			d := disk.New(disk.Options{Dir: p.cache})
@@ -166,6 +170,25 @@ func TestNVCCIsRecorded(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
+	}
+}
+
+// TestNearestOfNVCC: the report of a run says in what the nearest entry differs.
+func TestNearestOfNVCC(t *testing.T) {
+	t.Parallel()
+	p := newSource(t)
+	report := filepath.Join(t.TempDir(), "report")
+	compiler := fakeWith(t, "nvcc", "#include <stdio.h>\n", `FILE *f = fopen("o", "w"); fputs("code", f); fclose(f); return 0;`)
+	time.Sleep(50 * time.Millisecond) // so long a file has to lie unchanged
+	p.served(compiler, "-c", "k.cu", "-o", "o")
+	p.env = append(p.env, runlog.Variable+"="+report)
+	if err := os.WriteFile(report, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p.served(compiler, "-DN=2", "-c", "k.cu", "-o", "o")
+	all := reported(t, report)
+	if len(all) != 1 || !strings.Contains(all[0].Nearest, "-DN=2") {
+		t.Errorf("%+v, want one for which -DN=2 is named", all)
 	}
 }
 

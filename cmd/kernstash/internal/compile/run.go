@@ -79,6 +79,9 @@ func serve(o kernstash.Options, program string, args []string) (status int, by s
 		e.Outcome, e.Reason = runlog.Failed, fmt.Sprintf("exit status %d", r.status)
 	case r.ran:
 		e.Outcome, e.Reason = runlog.Compiled, cmp.Or(r.unfit, r.stale, "not in the cache")
+		if e.Reason != r.unfit && e.Reason != r.stale {
+			e.Nearest = r.nearest
+		}
 	case err != nil:
 		e.Outcome, e.Reason = runlog.Passed, err.Error()
 	default:
@@ -156,6 +159,8 @@ type run struct {
 	by     syscall.Signal // that ended it
 	unfit  string         // why nothing is kept of what it made
 	stale  string         // why what is kept does not hold
+
+	nearest string // in what the nearest entry differs; "" where that was not looked for
 
 	key   string
 	found *store.Artifact

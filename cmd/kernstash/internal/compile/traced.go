@@ -261,7 +261,7 @@ func (t *tracing) keep(ctx context.Context, m made) error {
 		return err
 	}
 	t.key = g.Job().Key.Short()
-	if _, err := g.Store(ctx, a); err != nil {
+	if _, t.nearest, err = g.Store(ctx, a); err != nil {
 		return err
 	}
 	i := t.free(ctx)
