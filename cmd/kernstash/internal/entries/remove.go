@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -162,6 +163,8 @@ func GC(ctx context.Context, c cli.Cache, o RemoveOptions) error {
 		gc.Only = func(info store.Info) bool { return r.goes(ctx, info) }
 	}
 	limits := frameworks.Limits{MaxSize: c.Settings.FrameworksMaxSize, MaxAge: gc.MaxAge, DryRun: o.DryRun}
+	// The list of a million images is most of the memory: no garbage of the same size beside it.
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	return r.sweep("looked at",
 		func(progress func(int64)) (disk.Report, error) { return c.Disk.GC(ctx, gc, progress) },
 		func() ([]frameworks.Cache, error) { return frameworks.Trim(ctx, c.Settings.Dir, limits, time.Now()) })

@@ -241,6 +241,9 @@ type image struct {
 // Images lists the image directories of shards.
 func (w *Walker) Images(root safefs.Dir, shards []int) (*Images, error) {
 	l := &Images{Filled: make(map[string]bool)}
+	if len(shards) >= evict.Shards {
+		l.reserve(w.Ctx, root)
+	}
 	var wanted [evict.Shards]bool
 	for _, shard := range shards {
 		wanted[shard] = true
@@ -262,6 +265,19 @@ func (w *Walker) Images(root safefs.Dir, shards []int) (*Images, error) {
 	})
 	l.partial, w.Partial = w.Partial, false
 	return l, errors.Join(stop, IgnoreGone(err))
+}
+
+// reserve makes room for all images at once: a list that grows takes as much again meanwhile, and one of a million
+// images is most of the memory of who sweeps. What cannot be read is told of when it is listed.
+func (l *Images) reserve(ctx context.Context, root safefs.Dir) {
+	var counts [evict.Shards]int
+	w := Walker{Ctx: ctx}
+	_ = root.Each(func(device string) bool {
+		return !IsDirName(device) || w.device(root, device, func(name string) { counts[evict.ShardOf(name)]++ }) == nil
+	})
+	for shard, n := range counts {
+		l.of[shard] = make([]image, 0, n)
+	}
 }
 
 // device calls f with the names of a device's image directories.
