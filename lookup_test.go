@@ -33,7 +33,7 @@ func storedFor(x *fakeContext, r Request, device int) (a *store.Artifact, err er
 func storeFor(x *fakeContext, r Request, device int, a *store.Artifact) (res store.PutResult, err error) {
 	g, err := x.session.BeginOn(r.engine(), device)
 	if err == nil {
-		res, err = g.Store(context.Background(), a)
+		res, _, err = g.Store(context.Background(), a)
 	}
 	return res, err
 }
