@@ -81,7 +81,7 @@ func (o *Objects) Acquire(ctx context.Context, name string, ttl time.Duration) (
 }
 
 // conflicts reports whether a server says that another writes the same object, by whatever code: versitygw calls
-// a lease that is released just then a directory.
+// a lease that is taken just then a directory.
 func conflicts(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Status == http.StatusConflict
