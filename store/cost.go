@@ -29,20 +29,3 @@ func Cost(ctx context.Context) time.Duration {
 	cost, _ := ctx.Value(costKey{}).(time.Duration)
 	return max(cost, 0)
 }
-
-// wantedKey is the context key of the entry that a lock is for.
-type wantedKey struct{}
-
-// WithWanted returns a context that says which entry a caller of [Locker.Lock] wants, where that is not the
-// entry of the key it locks: a wait ends when the entry is there.
-func WithWanted(ctx context.Context, k key.Key) context.Context {
-	return context.WithValue(ctx, wantedKey{}, k)
-}
-
-// Wanted returns what WithWanted said; else locked, the key that is locked.
-func Wanted(ctx context.Context, locked key.Key) key.Key {
-	if k, ok := ctx.Value(wantedKey{}).(key.Key); ok {
-		return k
-	}
-	return locked
-}

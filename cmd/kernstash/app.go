@@ -56,7 +56,7 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	if status.Status == cli.ExitUsage {
 		help = fmt.Sprintf("run '%s --help' for what there is", cmd.CommandPath())
 	}
-	if a.JSON || asksForJSON(args) {
+	if a.JSON || status.Status == cli.ExitUsage && asksForJSON(args) {
 		_ = terminal.EncodeJSON(stderr, failure{err.Error(), status.Status, help}, "")
 		return status.Status
 	}

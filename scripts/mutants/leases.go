@@ -40,18 +40,23 @@ var leasesMutants = []mutant{
 	},
 	{
 		3, "nobody asks what the build that a lease is for took with the driver before", "store/tiered/lock.go",
-		"s.lease(s.knowing(ctx, store.Wanted(ctx, k)), k, end)", "s.lease(ctx, k, end)",
+		"		ctx = s.knowing(ctx, want)\n", "",
 		"", "TestCostIsKnown",
 	},
 	{
 		3, "who waits does not look whether the entry is there", "store/tiered/lock.go",
-		"		came, err := s.arrives(ctx, store.Wanted(ctx, k))\n", "		came, err := false, error(nil)\n",
+		"			came, err := s.arrives(ctx, want)\n", "			came, err := false, error(nil)\n",
 		"", "TestServedAtOnce",
 	},
 	{
 		3, "who gave up on one that hangs does not look for what another builds", "store/tiered/lock.go",
-		"s.arrives(ctx, store.Wanted(ctx, k))", "s.arrives(ctx, k)",
+		"s.arrives(ctx, want)", "s.arrives(ctx, k)",
 		"", "TestServedInTheQueue",
+	},
+	{
+		3, "who waits for a lock without an entry looks at it as seldom as others", "store/tiered/lock.go",
+		"n%leaseEvery == 0 || want.IsZero()", "n%leaseEvery == 0",
+		"", "TestLockWithoutAnEntry",
 	},
 	{
 		3, "one late answer among a crowd that waits is the end of the remote", "store/tiered/far.go",

@@ -104,7 +104,7 @@ func (s *Store) sweep(ctx context.Context, op string, alone, renew bool, progres
 // items walks all shards, and corrects the account of each. visit says of an item whether it
 // is gone, or would be, and whether it is of another version. Alone, it removes empty directories.
 func (w *sweep) items(visit func(leaf safefs.Dir, names rootdir.LeafNames, it *rootdir.Item) (gone, other bool)) error {
-	walk := &rootdir.Walker{}
+	walk := &rootdir.Walker{Count: true}
 	walk.Visit = func(leaf safefs.Dir, names rootdir.LeafNames, items []rootdir.Item) error {
 		for i := range items {
 			it := &items[i]

@@ -452,11 +452,7 @@ func TestServedAtOnce(t *testing.T) {
 		if _, err := m.Acquire(t.Context(), s.LeaseName(e.Key), time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		time.AfterFunc(10*time.Second, func() {
-			if _, err := s.Put(context.Background(), e); err != nil {
-				t.Error(err)
-			}
-		})
+		putLater(t, s, e, 10*time.Second)
 		begin := time.Now()
 		if n := crowd(t, fleet(t, 5, m), 2, e, time.Second); n != 0 {
 			t.Errorf("%d builds, want 0", n)
@@ -464,6 +460,44 @@ func TestServedAtOnce(t *testing.T) {
 		if took := time.Since(begin); took > 14*time.Second {
 			t.Errorf("all are served after %v", took)
 		}
+	})
+}
+
+// putLater puts an entry into a store after a time.
+func putLater(t *testing.T, s store.Store, e *store.Entry, after time.Duration) {
+	time.AfterFunc(after, func() {
+		if _, err := s.Put(context.Background(), e); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Who waits for a lock of which it is not known what entry comes looks at the lease alone, each time.
+func TestLockWithoutAnEntry(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var entries, leases atomic.Int64 // looks
+		m := &remotetest.Memory{Fault: func(_ context.Context, op remotetest.Op, _ string) error {
+			switch op {
+			case remotetest.Get:
+				entries.Add(1)
+			case remotetest.Acquire:
+				leases.Add(1)
+			}
+			return nil
+		}}
+		k := storetest.New(t, "k", 1).Key
+		held, err := m.Acquire(t.Context(), remote.New(m, remote.Options{}).LeaseName(k), time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		time.AfterFunc(20*time.Second, func() { _ = held.Release(context.Background()) })
+		begin := time.Now()
+		unlock, err := fleet(t, 1, m)[0].Lock(store.WithWanted(t.Context(), key.Key{}), k, time.Minute)
+		if took := time.Since(begin); err != nil || took < 20*time.Second || took > 21500*time.Millisecond || entries.Load() != 0 || leases.Load() < 15 {
+			t.Fatalf("%v after %v; it looked %d times for an entry, and %d times at the lease", err, took, entries.Load(), leases.Load())
+		}
+		unlock()
 	})
 }
 
@@ -477,11 +511,7 @@ func TestServedInTheQueue(t *testing.T) {
 		if _, err := m.Acquire(t.Context(), s.LeaseName(queue), time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		time.AfterFunc(10*time.Second, func() {
-			if _, err := s.Put(context.Background(), e); err != nil {
-				t.Error(err)
-			}
-		})
+		putLater(t, s, e, 10*time.Second)
 		a := fleet(t, 1, m)[0]
 		begin := time.Now()
 		unlock, err := a.Lock(store.WithWanted(t.Context(), e.Key), queue, time.Minute)
@@ -526,11 +556,7 @@ func TestLateWhileWaiting(t *testing.T) {
 				if _, err := m.Acquire(t.Context(), s.LeaseName(e.Key), time.Hour); err != nil {
 					t.Fatal(err)
 				}
-				time.AfterFunc(20*time.Second, func() {
-					if _, err := s.Put(context.Background(), e); err != nil {
-						t.Error(err)
-					}
-				})
+				putLater(t, s, e, 20*time.Second)
 				if n := crowd(t, fleet(t, 1, m), 1, e, time.Second); n != tt.builds {
 					t.Errorf("%d builds, want %d", n, tt.builds)
 				}

@@ -60,7 +60,10 @@ func (s *Store) Lock(ctx context.Context, k key.Key, wait time.Duration) (unlock
 	case noLock != nil: // the lease may be had all the same
 		unlockNear = func() {}
 	}
-	h, err := s.lease(s.knowing(ctx, store.Wanted(ctx, k)), k, end)
+	if want := store.Wanted(ctx, k); !want.IsZero() {
+		ctx = s.knowing(ctx, want)
+	}
+	h, err := s.lease(ctx, k, end)
 	if err == nil && h == nil {
 		err = noLock
 	}
@@ -79,7 +82,7 @@ func (s *Store) lease(ctx context.Context, k key.Key, end time.Time) (*hold, err
 	if h := s.retake(ctx, k); h != nil {
 		return h, nil
 	}
-	if time.Until(end) > 0 && s.isNear(ctx, store.Wanted(ctx, k)) {
+	if want := store.Wanted(ctx, k); !want.IsZero() && time.Until(end) > 0 && s.isNear(ctx, want) {
 		return nil, nil // by who had the build lock meanwhile
 	}
 	for _, t := range s.present() {
@@ -174,7 +177,7 @@ func (s *Store) awaitLease(ctx context.Context, t *tier, k key.Key, end time.Tim
 	if builds {
 		defer t.awaited()()
 	}
-	look := firstLook
+	want, look := store.Wanted(ctx, k), firstLook
 	if cost := store.Cost(ctx); cost > 0 {
 		look = min(look, max(cost/4, shortestLook))
 	}
@@ -193,16 +196,18 @@ func (s *Store) awaitLease(ctx context.Context, t *tier, k key.Key, end time.Tim
 		if err := flight.Sleep(ctx, min(jitter(look), left)); err != nil {
 			return nil, err
 		}
-		came, err := s.arrives(ctx, store.Wanted(ctx, k))
-		if came {
-			t.patience.Store(int64(min(2*cmp.Or(patience, busyWait), busyWait)))
-			return nil, nil
+		if !want.IsZero() {
+			came, err := s.arrives(ctx, want)
+			if came {
+				t.patience.Store(int64(min(2*cmp.Or(patience, busyWait), busyWait)))
+				return nil, nil
+			}
+			busy = busy || errors.Is(err, store.ErrBusy)
 		}
 		if !t.reads.closed() {
 			return nil, errNone // it does not answer any more
 		}
-		busy = busy || errors.Is(err, store.ErrBusy)
-		if n%leaseEvery == 0 {
+		if n%leaseEvery == 0 || want.IsZero() {
 			release, err := s.tryLease(ctx, t, k)
 			switch {
 			case errors.Is(err, store.ErrLocked):

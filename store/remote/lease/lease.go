@@ -23,16 +23,15 @@ import (
 type Options struct {
 	Name    func(key.Key) string // of the lease of a key: remote.Store has it
 	TTL     time.Duration        // that a lease lasts which is not renewed; 0: 15 s
-	Poll    time.Duration        // between two looks at a lease that somebody has, at most; 0: 500 ms
 	Timeout time.Duration        // of a renewal, and of a release; 0: 500 ms
 }
 
 const (
 	defaultTTL     = 15 * time.Second
-	defaultPoll    = 500 * time.Millisecond
 	defaultTimeout = 500 * time.Millisecond
 
-	atOnce = 16 // renewals under way
+	atOnce = 16                     // renewals under way
+	poll   = 500 * time.Millisecond // at most, between two looks at a lease that somebody has
 
 	// A lease is renewed for twice as long as the build takes that it is for, and then left to
 	// run out: its holder hangs.
@@ -65,7 +64,7 @@ type held struct {
 
 // New returns a Locker. It makes no call.
 func New(l remote.Leaser, o Options) *Locker {
-	o.TTL, o.Poll, o.Timeout = cmp.Or(o.TTL, defaultTTL), cmp.Or(o.Poll, defaultPoll), cmp.Or(o.Timeout, defaultTimeout)
+	o.TTL, o.Timeout = cmp.Or(o.TTL, defaultTTL), cmp.Or(o.Timeout, defaultTimeout)
 	return &Locker{l: l, o: o, held: make(map[*held]struct{}), wake: make(chan struct{}, 1)}
 }
 
@@ -88,7 +87,7 @@ func (l *Locker) Lock(ctx context.Context, k key.Key, wait time.Duration) (unloc
 		if left <= 0 {
 			return nil, fmt.Errorf("lease %s: %w", k.Short(), store.ErrLocked)
 		}
-		if err := flight.Sleep(ctx, min(left, l.o.Poll/2+rand.N(l.o.Poll/2+1))); err != nil {
+		if err := flight.Sleep(ctx, min(left, poll/2+rand.N(poll/2+1))); err != nil {
 			return nil, err
 		}
 	}

@@ -78,8 +78,9 @@ func serve(o kernstash.Options, program string, args []string) (status int, by s
 	case r.ran && r.status != 0:
 		e.Outcome, e.Reason = runlog.Failed, fmt.Sprintf("exit status %d", r.status)
 	case r.ran:
-		e.Outcome, e.Reason = runlog.Compiled, cmp.Or(r.unfit, r.stale, "not in the cache")
-		if e.Reason != r.unfit && e.Reason != r.stale {
+		why := cmp.Or(r.unfit, r.stale)
+		e.Outcome, e.Reason = runlog.Compiled, cmp.Or(why, "not in the cache")
+		if why == "" {
 			e.Nearest = r.nearest
 		}
 	case err != nil:

@@ -92,7 +92,8 @@ func (r *run) serveTraced(c *cache.Cache) error {
 		}
 	case errors.Is(err, store.ErrLocked):
 		c.Count(stats.DiskWaits, 1)
-		if unlock, err = c.Store().Lock(ctx, t.first, longestWait); err == nil {
+		// Which entry comes depends on what the other one reads.
+		if unlock, err = c.Store().Lock(store.WithWanted(ctx, key.Key{}), t.first, longestWait); err == nil {
 			unlock() // where nothing was kept, those who waited compile side by side
 		}
 		if t.find() {

@@ -137,9 +137,7 @@ func (f *frame) text(width, height int) string {
 		line("error", "%v", f.err)
 	}
 	for i, text := range lines {
-		if r := []rune(text); len(r) > width {
-			lines[i] = string(r[:width-1]) + "…"
-		}
+		lines[i] = human.Clip(text, width)
 	}
 	return strings.Join(lines[:min(len(lines), height)], "\n") + "\n"
 }

@@ -68,8 +68,15 @@ func Print(ctx context.Context, c cli.Cache, o Options) error {
 		return err
 	}
 	defer l.Close()
-	o.Last = o.Last || o.brief() && isLast(l, c.Disk)
-	all, err := gather(ctx, l, c.Disk, o)
+	run, err := timeline.ReadLast(c.Disk)
+	switch {
+	case o.Last && err != nil:
+		return fmt.Errorf("why: %w", err)
+	case !o.Last && (err != nil || !o.brief() || missedSince(l, run)):
+		run = nil
+	}
+	o.Last = run != nil
+	all, err := gather(ctx, l, c.Disk, o, run)
 	if err != nil {
 		return err
 	}
@@ -81,8 +88,8 @@ func Print(ctx context.Context, c cli.Cache, o Options) error {
 		return nil
 	}
 	print := all
-	if !o.All && len(all) > shown+1 { // one more is no longer than to say so
-		print = all[:shown]
+	if !o.All {
+		print = all[:min(len(all), shown)]
 	}
 	now := time.Now()
 	width := c.Terminal().Lines
@@ -126,8 +133,8 @@ func (m *missed) what() string {
 // says in what the nearest entry differs.
 func (m *missed) line(now time.Time, when bool, width int) string {
 	head, what, why := m.head(now, when), m.what(), m.explain(now)
-	if never, differs, ok := strings.Cut(why, nearest); ok && never == ledger.NeverSeen {
-		why = differs
+	if near := m.near(); near != "" && reason.Named(m.Reason) == reason.MissAbsent {
+		why = near
 	}
 	why = human.Printable(why, false)
 	if width == 0 {
@@ -175,7 +182,7 @@ type Miss struct {
 
 // Misses returns the misses that are meant, those that cost most first.
 func Misses(ctx context.Context, l *ledger.Ledger, d *disk.Store, o Options) ([]Miss, error) {
-	found, err := gather(ctx, l, d, o)
+	found, err := gather(ctx, l, d, o, nil)
 	now := time.Now()
 	all := make([]Miss, len(found))
 	for i, m := range found {
@@ -187,19 +194,15 @@ func Misses(ctx context.Context, l *ledger.Ledger, d *disk.Store, o Options) ([]
 // cost returns what it took to build, all times together.
 func (m *missed) cost() time.Duration { return time.Duration(m.CostMS * float64(time.Millisecond)) }
 
-// gather returns the misses that are meant, those that cost most first.
-func gather(ctx context.Context, l *ledger.Ledger, d *disk.Store, o Options) ([]*missed, error) {
+// gather returns the misses that are meant, those that cost most first: of a run; nil: of 30 days.
+func gather(ctx context.Context, l *ledger.Ledger, d *disk.Store, o Options, run *timeline.Run) ([]*missed, error) {
 	type same struct{ key, app, reason, nearest, was, kernels string }
 	known := make(map[same]*missed)
 	var all []*missed
 	home, _ := os.UserHomeDir()
 	unbuilt := jobs.Unbuilt(ctx, d, time.Now())
 	ofRun := func(*ledger.Missed) bool { return true }
-	if o.Last {
-		run, err := timeline.ReadLast(d)
-		if err != nil {
-			return nil, fmt.Errorf("why: %w", err)
-		}
+	if run != nil {
 		ofRun = missedBy(run)
 	}
 	err := l.Misses(func(m *ledger.Missed) bool {
@@ -240,19 +243,15 @@ func gather(ctx context.Context, l *ledger.Ledger, d *disk.Store, o Options) ([]
 	return all, err
 }
 
-// isLast reports whether a last run is kept, and nobody missed anything since: a process of a session that is enabled
-// belongs to no run.
-func isLast(l *ledger.Ledger, d *disk.Store) bool {
-	run, err := timeline.ReadLast(d)
-	if err != nil {
-		return false
-	}
-	last := true
-	err = l.Misses(func(m *ledger.Missed) bool {
-		last = last && m.At <= ended(run)
-		return last
+// missedSince reports whether anybody missed anything after a run: a process of a session that is enabled belongs to
+// no run. Where that cannot be told, it does.
+func missedSince(l *ledger.Ledger, run *timeline.Run) bool {
+	since := false
+	err := l.Misses(func(m *ledger.Missed) bool {
+		since = m.At > ended(run)
+		return !since
 	})
-	return err == nil && last
+	return since || err != nil
 }
 
 // ended returns the second in which a run ended.
@@ -281,9 +280,6 @@ func missedBy(run *timeline.Run) func(*ledger.Missed) bool {
 // cheap is what the reason of a program begins with that took less than the setting min-build-time to build.
 var cheap, _, _ = strings.Cut(reason.Uncacheable{Code: reason.NotCacheableCheap}.String(), " (")
 
-// nearest is what stands between why something was compiled and in what the nearest entry differs.
-const nearest = "; the nearest entry: "
-
 // explain says why it was compiled.
 func (m *missed) explain(now time.Time) string {
 	named := reason.Named(m.Reason)
@@ -301,10 +297,18 @@ func (m *missed) explain(now time.Time) string {
 	case strings.HasPrefix(m.Reason, cheap):
 		text += fmt.Sprintf("; it was built in %s: a lower min-build-time keeps it ('kernstash config' says who set that)", human.Time(m.cost()/time.Duration(m.Times)))
 	}
-	if m.Nearest != "" && m.Nearest != store.NothingNear && (m.Was == ledger.NeverSeen || named != reason.MissAbsent) {
-		text += nearest + m.Nearest
+	if near := m.near(); near != "" {
+		text += "; the nearest entry: " + near
 	}
 	return text
+}
+
+// near returns in what the nearest entry differs, where that says why it was compiled; else "".
+func (m *missed) near() string {
+	if m.Nearest == store.NothingNear || m.Was != ledger.NeverSeen && reason.Named(m.Reason) == reason.MissAbsent {
+		return ""
+	}
+	return m.Nearest
 }
 
 // atHome shortens paths below the user's directory.

@@ -45,6 +45,10 @@ type Walker struct {
 	// that the account counts.
 	Entered func(names LeafNames)
 
+	// Count has Images counted before they are listed: a list that grows takes as much again
+	// meanwhile, and one of a million images is most of the memory of who sweeps.
+	Count bool
+
 	// Wanted, if not nil, reports whether a leaf is visited.
 	Wanted func(names LeafNames) bool
 
@@ -241,7 +245,7 @@ type image struct {
 // Images lists the image directories of shards.
 func (w *Walker) Images(root safefs.Dir, shards []int) (*Images, error) {
 	l := &Images{Filled: make(map[string]bool)}
-	if len(shards) >= evict.Shards {
+	if w.Count {
 		l.reserve(w.Ctx, root)
 	}
 	var wanted [evict.Shards]bool
@@ -267,8 +271,7 @@ func (w *Walker) Images(root safefs.Dir, shards []int) (*Images, error) {
 	return l, errors.Join(stop, IgnoreGone(err))
 }
 
-// reserve makes room for all images at once: a list that grows takes as much again meanwhile, and one of a million
-// images is most of the memory of who sweeps. What cannot be read is told of when it is listed.
+// reserve makes room for all images. What cannot be read is told of when it is listed.
 func (l *Images) reserve(ctx context.Context, root safefs.Dir) {
 	var counts [evict.Shards]int
 	w := Walker{Ctx: ctx}
