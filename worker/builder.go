@@ -14,12 +14,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/drivers/variables"
 	"github.com/kernstash/kernstash/spool"
+	"github.com/kernstash/kernstash/store/disk"
 )
 
 // The names of what is in a builder's directory.
@@ -34,6 +34,7 @@ type result struct {
 	outcome     spool.Outcome
 	crash       string // it said nothing at its end; this is what is known
 	interrupted bool   // we ended it, and that says nothing of the job
+	starved     bool   // we ended it: it had no processor, and somebody waits for it
 	full        bool   // the disk was, and that says nothing of the job either
 	cpu         time.Duration
 }
@@ -45,11 +46,31 @@ const (
 	maxOutcome = 1 << 20
 )
 
-// build has a job done by a process of its own. That reads the job from its standard input,
-// which stays open: when it closes, this process has ended, and so does the builder. Its
+// Why a builder is ended.
+var (
+	errAsked   = errors.New("the worker ends")
+	errStarved = errors.New("somebody waits for it, and others have the processor")
+	errLimit   = errors.New("it took too long")
+)
+
+// build has a job done by a builder: one that makes way for others, unless the options say otherwise or somebody
+// waits. Where somebody begins to wait while others have the processor, the job is begun anew.
+func (w *worker) build(e *spool.Entry, j *spool.Job) result {
+	idle := !w.o.NormalPriority && !w.waitedFor()
+	r := w.builder(e, j, idle)
+	if r.starved {
+		before := r.cpu
+		r = w.builder(e, j, false)
+		r.cpu += before
+	}
+	return r
+}
+
+// builder has a job done by a process of its own, at the lowest priority if idle. That reads the job from its standard
+// input, which stays open: when it closes, this process has ended, and so does the builder. Its
 // working directory is its own. It writes the outcome to descriptor 3. It has no other
 // descriptors, and no other standard output than one that is kept to tell why it crashed.
-func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
+func (w *worker) builder(e *spool.Entry, j *spool.Job, idle bool) (r result) {
 	b, err := j.Encode()
 	if err != nil {
 		return result{outcome: spool.Outcome{State: spool.JobRefused, Reason: err.Error()}}
@@ -62,11 +83,10 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	}
 	defer os.RemoveAll(dir)
 
-	ctx, cancel := context.WithCancel(w.ctx)
-	defer cancel()
-	var asked atomic.Bool
+	ctx, cancel := context.WithCancelCause(w.ctx)
+	defer cancel(nil)
 	waits := new(queue)
-	go w.watch(ctx, waits, func() { asked.Store(true); cancel() })
+	go w.watch(ctx, waits, idle, cancel)
 
 	cmd := exec.CommandContext(ctx, w.o.Command[0], w.o.Command[1:]...)
 	cmd.Env = builderEnviron(w.o.Environ, j.Environment, dir)
@@ -81,14 +101,14 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	printed := new(tail)
 	cmd.Stdout, cmd.Stderr = printed, printed
 	cmd.WaitDelay = time.Second
-	said, err := w.talk(cmd, b)
+	said, err := w.talk(cmd, b, idle)
 	if err != nil {
 		return result{outcome: spool.Outcome{State: spool.JobElsewhere, Reason: err.Error()}}
 	}
 	// The limit is the compiler's: how long a machine takes to start a process that goes
 	// when nobody else wants to is none of its doing.
 	waits.watch(cmd.Process.Pid)
-	defer time.AfterFunc(w.o.Limit, cancel).Stop()
+	defer time.AfterFunc(w.o.Limit, func() { cancel(errLimit) }).Stop()
 	err = cmd.Wait()
 	end(cmd) // whatever it started
 	if cmd.ProcessState != nil {
@@ -102,14 +122,16 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 		}
 	case <-time.After(time.Second): // something that it started has the pipe
 	}
-	switch {
-	case asked.Load(), w.ctx.Err() != nil:
+	switch cause := context.Cause(ctx); {
+	case errors.Is(cause, errAsked), w.ctx.Err() != nil:
 		r.interrupted = true
-	case ctx.Err() != nil && queued > w.o.Limit/2:
+	case errors.Is(cause, errStarved):
+		r.starved = true
+	case cause != nil && queued > w.o.Limit/2:
 		// It goes when nobody else wants the processor, and somebody did: that is no
 		// fault of the compiler's.
 		r.outcome = spool.Outcome{State: spool.JobElsewhere, Reason: fmt.Sprintf("others had the processor for %v of %v", queued.Round(time.Millisecond), w.o.Limit)}
-	case ctx.Err() != nil:
+	case cause != nil:
 		r.crash = fmt.Sprintf("the build took longer than %v", w.o.Limit)
 	default:
 		r.crash = crash(err, printed.text())
@@ -118,19 +140,30 @@ func (w *worker) build(e *spool.Entry, j *spool.Job) (r result) {
 	return r
 }
 
-// watch calls stop when the worker is to end, or its cache went, and looks at how the builder waits.
-func (w *worker) watch(ctx context.Context, waits *queue, stop func()) {
-	for sleep(ctx, lookEvery) == nil {
-		waits.look()
-		if w.asked() || moved(w.dir) {
-			stop()
+// watch stops a builder when the worker is to end, or its cache went, and an idle one that somebody waits for when it has
+// had less of the processor than others kept from it.
+func (w *worker) watch(ctx context.Context, waits *queue, idle bool, stop context.CancelCauseFunc) {
+	for begun := time.Now(); sleep(ctx, lookEvery) == nil; {
+		queued := waits.look()
+		switch {
+		case w.asked() || moved(w.dir):
+			stop(errAsked)
+			return
+		case idle && queued > time.Since(begun)/2 && w.waitedFor():
+			stop(errStarved)
 			return
 		}
 	}
 }
 
+// waitedFor reports whether somebody waits for what this worker does.
+func (w *worker) waitedFor() bool {
+	_, at, err := w.o.Store.ReadNote(disk.WaitNote)
+	return err == nil && time.Since(at).Abs() < waitLasts
+}
+
 // talk starts a builder with its job. What it says comes when the last process has closed the pipe.
-func (w *worker) talk(cmd *exec.Cmd, job []byte) (said <-chan []byte, err error) {
+func (w *worker) talk(cmd *exec.Cmd, job []byte, idle bool) (said <-chan []byte, err error) {
 	in, err := cmd.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -140,7 +173,7 @@ func (w *worker) talk(cmd *exec.Cmd, job []byte) (said <-chan []byte, err error)
 		return nil, err
 	}
 	cmd.ExtraFiles = []*os.File{write}
-	err = start(cmd, !w.o.NormalPriority)
+	err = start(cmd, idle)
 	write.Close()
 	if err != nil {
 		read.Close()

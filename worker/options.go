@@ -42,7 +42,7 @@ type Options struct {
 	Jobs int // how many builds there are at once; 0: 1
 
 	// NormalPriority makes builds at the priority of this process instead of
-	// when nobody else wants the processor.
+	// when nobody else wants the processor. So does a caller of Wait, while it waits.
 	NormalPriority bool
 
 	// Refill, which may be nil, is asked for more where there is no job: it adds one, or

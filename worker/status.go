@@ -148,30 +148,57 @@ const (
 	ownStartTime = 10 * time.Second
 )
 
+// Who waits for a worker says so every sayEvery: builds are made at normal priority for that long after it, waitLasts.
+const (
+	sayEvery  = time.Second
+	waitLasts = 5 * time.Second
+)
+
+// WaitOptions say how somebody waits for a worker.
+type WaitOptions struct {
+	// Start, which may be nil, is called once, if there are jobs and no worker runs. It
+	// reports whether it has started one.
+	Start func() bool
+
+	// Nice leaves builds the lowest priority. Without it the worker makes them at its own: one that has begun at
+	// the lowest, and gets no processor, is begun anew.
+	Nice bool
+
+	Progress func(Status) // called when something changed; may be nil
+}
+
 // Wait waits until there is no job left, or none that a worker will do: then no
-// worker runs, and none has for a second. Where start is not nil it is called once,
-// if there are jobs and no worker runs: it says whether it has started one. Wait calls
-// progress, which may be nil, when something changed. It returns what is left.
-func Wait(ctx context.Context, s *disk.Store, start func() bool, progress func(Status)) (Status, error) {
+// worker runs, and none has for a second. It returns what is left.
+func Wait(ctx context.Context, s *disk.Store, o WaitOptions) (Status, error) {
 	var last Status
+	var said time.Time
+	defer func() {
+		if !said.IsZero() {
+			s.RemoveNote(disk.WaitNote) // another who waits writes it anew
+		}
+	}()
 	seen, maxWait := time.Now(), startTime // when a worker ran last, how long none may
 	for first := true; ; first = false {
 		st, err := Ask(ctx, s)
 		if err != nil {
 			return st, err
 		}
-		if progress != nil && (first || st.Waiting != last.Waiting || st.Building != last.Building || st.Running != last.Running) {
-			progress(st)
+		if o.Progress != nil && (first || st.Waiting != last.Waiting || st.Building != last.Building || st.Running != last.Running) {
+			o.Progress(st)
+		}
+		if !o.Nice && st.Waiting > 0 && time.Since(said) >= sayEvery {
+			said = time.Now()
+			_ = s.PutNote(ctx, disk.WaitNote, nil) // without it the builds take longer
 		}
 		last = st
 		switch {
 		case st.Running:
 			seen, maxWait = time.Now(), startTime
-		case st.Waiting > 0 && start != nil:
-			if start() {
+		case st.Waiting > 0 && o.Start != nil:
+			if o.Start() {
 				seen, maxWait = time.Now(), ownStartTime
 			}
-			start = nil
+			o.Start = nil
 		}
 		// The last job is gone a moment before the worker has said what became of it.
 		if st.Waiting == 0 && st.Building == "" || time.Since(seen) > maxWait {

@@ -50,18 +50,24 @@ up, and what became of the last ones, with the reason of each that was not done.
 
 func workerWaitCommand(a *cli.App) *cobra.Command {
 	var most time.Duration
+	var nice bool
 	cmd := &cobra.Command{
 		Use:   "wait",
 		Short: "Wait until the worker has done what there is",
 		Long: `Wait until no job is left, or until no worker runs: then say what is left. Where
 jobs wait and no worker runs it starts one first, unless the setting worker is off;
 'kernstash worker run --once' does the jobs itself. What is to be uploaded is a job,
-too: it waits where the setting remote names none that answers, and no agent runs.` +
+too: it waits where the setting remote names none that answers, and no agent runs.
+
+While somebody waits, builds have normal priority: one that began when nobody waited, and that
+other programs keep from the processor, begins anew. With --nice they wait for others to finish.` +
 			exits("no job is left", "some are left, and no worker runs; or the time is over"),
 		Example: `  kernstash worker wait
-  kernstash worker wait --timeout 5m --json`,
-		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return jobs.Wait(ctx, c, most) }),
+  kernstash worker wait --timeout 5m --json
+  kernstash worker wait --nice`,
+		RunE: a.OnCache(func(ctx context.Context, c cli.Cache) error { return jobs.Wait(ctx, c, most, nice) }),
 	}
+	cmd.Flags().BoolVar(&nice, "nice", false, "build when nobody else wants the processor")
 	cmd.Flags().DurationVar(&most, "timeout", 0, "wait no longer than this; 0 = as long as it takes")
 	return cmd
 }

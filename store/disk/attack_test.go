@@ -92,7 +92,7 @@ func TestHostilePlaces(t *testing.T) {
 		versionFile, cacheTagFile, rootdir.MetaDir, rootdir.MetaDir + "/" + rootdir.TmpDir, rootdir.MetaDir + "/" + rootdir.LockFile,
 		rootdir.MetaDir + "/" + accountFile, rootdir.MetaDir + "/" + statsFile, rootdir.MetaDir + "/" + rootdir.TmpDir + "/put.1.0",
 		rootdir.MetaDir + "/" + string(shared.Spool), rootdir.MetaDir + "/" + string(shared.Spool) + "/" + spoolDirName, (shared.File{Kind: shared.Spool, Dir: spoolDirName, Name: spoolName}).Path(),
-		rootdir.MetaDir + "/" + string(WorkerNote), rootdir.MetaDir + "/" + string(StopNote), rootdir.MetaDir + "/" + string(FilesNote), rootdir.MetaDir + "/" + workDir,
+		rootdir.MetaDir + "/" + string(WorkerNote), rootdir.MetaDir + "/" + string(StopNote), rootdir.MetaDir + "/" + string(WaitNote), rootdir.MetaDir + "/" + string(FilesNote), rootdir.MetaDir + "/" + workDir,
 		rootdir.LeafPrefix(names, 1), rootdir.LeafPrefix(names, 4), names.File(rootdir.BinName(0)), names.File(rootdir.SrcName(0)), names.File(rootdir.BinName(1)),
 	}
 	for kind, make := range hostile {

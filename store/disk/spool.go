@@ -152,6 +152,7 @@ type Note string
 const (
 	WorkerNote Note = "worker"      // how the worker is, or was last
 	StopNote   Note = "worker-stop" // the worker is asked to end
+	WaitNote   Note = "worker-wait" // somebody waited for the worker then
 	FilesNote  Note = "files"       // digests of compilers and of what they read, see internal/contents
 )
 

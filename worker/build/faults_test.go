@@ -275,7 +275,7 @@ func TestTwoWorkers(t *testing.T) {
 		t.Errorf("who asks: %+v, %v", st, err)
 	}
 	close(begin)
-	if st, err := worker.Wait(bg, other, nil, nil); err != nil || st.Waiting != 0 {
+	if st, err := worker.Wait(bg, other, worker.WaitOptions{}); err != nil || st.Waiting != 0 {
 		t.Errorf("who waits: %+v, %v", st, err)
 	}
 	if st := <-first; st.Done != 1 {

@@ -102,7 +102,7 @@ func TestStart(t *testing.T) {
 	}
 	await(t, s, j.Key())
 	// What is asked to end before it has heard of its builder's success leaves the job.
-	if st, err := worker.Wait(bg, s, nil, nil); err != nil || st.Waiting != 0 {
+	if st, err := worker.Wait(bg, s, worker.WaitOptions{}); err != nil || st.Waiting != 0 {
 		t.Errorf("what it leaves: %+v, %v", st, err)
 	}
 	stop(t, s)

@@ -70,6 +70,9 @@ var roles = map[string]func(args []string) int{
 			},
 		})
 	},
+	"idle": func(args []string) int {
+		return build.Main(disk.New(disk.Options{Dir: args[0]}), map[string]build.Do{"opencl": spinIfIdle})
+	},
 	"signal": func([]string) int { // Go tells of it in many lines
 		fmt.Fprintln(os.Stderr, "LLVM ERROR: no idea")
 		if self, err := os.FindProcess(os.Getpid()); err == nil {

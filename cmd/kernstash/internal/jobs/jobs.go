@@ -56,12 +56,15 @@ func Kernels(ctx context.Context, d *disk.Store, job string) (names []string) {
 	return slices.Compact(names) // launches are sorted
 }
 
-// Wait waits, at most so long, until no job is left, or no worker runs.
-func Wait(ctx context.Context, c cli.Cache, most time.Duration) error {
+// Wait waits, at most so long, until no job is left, or no worker runs. nice leaves builds the lowest priority.
+func Wait(ctx context.Context, c cli.Cache, most time.Duration, nice bool) error {
 	ctx, cancel := withTimeout(ctx, most)
 	defer cancel()
 	p := c.Progress()
-	st, err := worker.Wait(ctx, c.Disk, Starter(c.Disk, c.Settings, os.Environ()), func(st worker.Status) { p.Say("%s", describeWorker(st)) })
+	st, err := worker.Wait(ctx, c.Disk, worker.WaitOptions{
+		Start: Starter(c.Disk, c.Settings, os.Environ()), Nice: nice,
+		Progress: func(st worker.Status) { p.Say("%s", describeWorker(st)) },
+	})
 	p.Done()
 	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -191,7 +194,7 @@ func Run(ctx context.Context, c cli.Cache, run RunOptions, counts *stats.Counter
 	st, err := worker.Run(ctx, o)
 	for errors.Is(err, store.ErrLocked) && o.Once {
 		p.Say("waiting for the worker that runs")
-		if _, err = worker.Wait(ctx, d, nil, nil); err == nil {
+		if _, err = worker.Wait(ctx, d, worker.WaitOptions{Nice: !o.NormalPriority}); err == nil {
 			st, err = worker.Run(ctx, o)
 		}
 	}
