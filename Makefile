@@ -74,7 +74,7 @@ modules: s3server
 
 # Each step is a target, and they run one after the other (no -j): with -k all do, whatever
 # fails before them.
-FULL = full-race full-long full-plain full-crowd full-fuzz full-bench full-million full-applications
+FULL = full-race full-race-apart full-processes full-long full-plain full-crowd full-fuzz full-bench full-million full-applications
 .PHONY: $(FULL) race-long
 
 test-full: $(FULL) ## the longer process tests and fuzzing, after make test
@@ -88,17 +88,20 @@ $(FULL): drivers-test drivers-cuda s3server
 PROCESSES = ./shim/... ./cmd/kernstash/internal/compile ./docs
 APART = ./store/disk ./worker/build ./gpu/rtc ./capi ./deps
 # make check vets; that and the debug information are a fifth of compiling.
-full-race full-long full-plain full-crowd: export GOFLAGS := $(shell $(GO) env GOFLAGS) -gcflags=all=-dwarf=false
+full-race full-race-apart full-processes full-long full-plain full-crowd: export GOFLAGS := $(shell $(GO) env GOFLAGS) -gcflags=all=-dwarf=false
 full-race:
 	KERNSTASH_TEST_LONG=1 $(TEST) -race -vet=off -ldflags=-w -timeout 40m -count=1 $$($(GO) list $(LONGEST) ./... | \
 		grep -vxF "$$($(GO) list $(PROCESSES) $(APART))")
+full-race-apart:
 	$(TEST) -race -vet=off -ldflags=-w -timeout 20m -count=1 $(APART)
 race-long: export KERNSTASH_TEST_LONG = 1
 race-long: drivers-test drivers-cuda s3server ## every long form with the race detector, an hour: by hand, before what runs at once changes
 	$(TEST) -race -timeout 60m -count=1 $(LONGEST) ./...
+full-processes: export KERNSTASH_TEST_LONG = 1
+full-processes:
+	$(TEST) -p 3 -vet=off -ldflags=-w -timeout 40m -count=1 $(PROCESSES) # half of their time they wait
 full-long: export KERNSTASH_TEST_LONG = 1
 full-long:
-	$(TEST) -p 3 -vet=off -ldflags=-w -timeout 40m -count=1 $(PROCESSES) # half of their time they wait
 	TMPDIR="$$(scripts/steady)" $(TEST) -vet=off -ldflags=-w -timeout 40m -count=1 -skip TestCrowdUnderLimit \
 		-run "$$($(GO) run ./scripts/longtests $$($(GO) list -f '{{.Dir}}' $(APART)))" $(APART)
 # What repeats one thread's work many times, which the race detector only slows down: there it

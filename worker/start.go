@@ -101,7 +101,8 @@ func (s *Starter) start() error {
 		}
 	}
 	environ := Environ(s.o.Environ, s.store.Dir(), s.o.Settings)
-	argv := []string{path, "worker", "run", "--quiet"}
+	// --dir names a cache that is there: one that is removed before the worker begins is not made anew.
+	argv := []string{path, "worker", "run", "--quiet", "--dir", s.store.Dir()}
 	switch {
 	case s.o.Spawn != nil:
 		return s.o.Spawn(path, argv, environ)

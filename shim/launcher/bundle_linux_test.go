@@ -35,7 +35,7 @@ func TestBundle(t *testing.T) {
 		return do(t, cmd)
 	}
 	in("first", nil, command, "run", "-q", "--", program)
-	in("first", nil, command, "worker", "run", "--once", "--quiet")
+	in("first", nil, command, "worker", "run", "--once", "--normal-priority", "--quiet")
 	in("first", []string{"KERNSTASH_DISABLE=1"}, program)
 	in("first", nil, command, "keygen", "key")
 	in("first", nil, command, "bundle", "create", "--sign", "key.pem", "--harvest", "POCL_CACHE_DIR="+filepath.Join(work, "first", "pocl"), "kernels.kst")

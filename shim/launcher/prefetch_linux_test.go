@@ -43,7 +43,7 @@ func TestPrefetch(t *testing.T) {
 		return do(t, cmd)
 	}
 	in("first", command, "run", "-q", "--", program)
-	in("first", command, "worker", "run", "--once", "--quiet")
+	in("first", command, "worker", "run", "--once", "--normal-priority", "--quiet")
 	in("first", command, "remote", "push", "--app", "saxpy", "--as", "app.sh")
 
 	for place, starter := range map[string]string{"second": command, "third": filepath.Join(dir, "bin", "kernstash-full")} {

@@ -145,7 +145,7 @@ func TestSettingsOfEveryFrontEnd(t *testing.T) {
 		f.empty(report)
 		f.do(env(f.dir), front.command(f, "1")...)
 		if front.worker {
-			f.do(f.environ(root, f.dir, report), f.kernstash, "worker", "run", "--once", "--quiet")
+			f.do(f.environ(root, f.dir, report), f.kernstash, "worker", "run", "--once", "--normal-priority", "--quiet")
 		}
 		if held(t, root) == 0 {
 			t.Fatalf("%s: nothing was stored to begin with", front.name)

@@ -54,7 +54,7 @@ func TestAgent(t *testing.T) {
 		}
 	}
 	start(first, "cold", "compiled: miss.absent")
-	first.MustRun(t, append(first.WithLibrary(t), "KERNSTASH_AGENT="+socket), kernstash, "worker", "run", "--quiet", "--idle", "1ms")
+	first.MustRun(t, append(first.WithLibrary(t), "KERNSTASH_AGENT="+socket), kernstash, "worker", "run", "--quiet", "--normal-priority", "--idle", "1ms")
 	start(first, "warm", "disk")
 	start(second, "elsewhere", from)
 	start(second, "elsewhere again", from)

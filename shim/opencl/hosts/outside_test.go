@@ -113,6 +113,6 @@ func TestLaunchesOfAnApplicationAreBuilt(t *testing.T) {
 	}
 	start("compiled: miss.absent", 1)
 	start("compiled: miss.absent", 1)
-	s.MustRun(t, env, kernstash, "worker", "run", "--quiet", "--idle", "1ms")
+	s.MustRun(t, env, kernstash, "worker", "run", "--quiet", "--normal-priority", "--idle", "1ms")
 	start("disk", 0)
 }

@@ -23,7 +23,7 @@ func TestRecords(t *testing.T) {
 			s := stage.New(t, stage.PoCL)
 			env := append(s.WithLibrary(t), "KERNSTASH_RECORDS="+set)
 			first := s.MustRun(t, env, "observe", "run")
-			s.MustRun(t, env, kernstash, "worker", "run", "--quiet", "--idle", "1ms")
+			s.MustRun(t, env, kernstash, "worker", "run", "--quiet", "--normal-priority", "--idle", "1ms")
 			ask := func(args ...string) []byte {
 				t.Helper()
 				out, err := exec.Command(kernstash, append(args, "--json", "--dir", s.Path("cache"))...).Output()

@@ -51,7 +51,7 @@ func Run(ctx context.Context, a *cli.App, o Options, keep bool) (err error) {
 	if keep {
 		defer fmt.Fprintf(a.Err, "kept: %s (kernstash ls --dir %s)\n", o.work, filepath.Join(o.work, demoRoot))
 	} else {
-		defer os.RemoveAll(o.work)
+		defer o.remove()
 	}
 	o.progress = a.Progress()
 	report, err := o.all(ctx)
@@ -60,6 +60,17 @@ func Run(ctx context.Context, a *cli.App, o Options, keep bool) (err error) {
 		return fmt.Errorf("demo: %w", err)
 	}
 	return a.Report(report, report.OK, func() { a.Printf("%s", report.text(a.Terminal())) })
+}
+
+// remove removes the directory in which it worked. A worker that has just begun may write there until it sees that its
+// cache is gone.
+func (o *Options) remove() {
+	for range 50 {
+		if os.RemoveAll(o.work) == nil {
+			return
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
 }
 
 // all measures programs and applications, or the applications that are named alone.

@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -91,6 +92,7 @@ const (
 // merge merges files of records. Each transaction notes how far it came, so that no line is merged twice; a file that was
 // merged is removed.
 func (l *Ledger) merge(ctx context.Context) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(20))
 	there := make(map[string]bool)
 	err := l.d.TakeRecords(ctx, func(name string, b []byte) error {
 		there[name] = true
@@ -247,7 +249,7 @@ func (m *merger) use(l records.Line, u Use) {
 func (m *merger) flush() error {
 	n := 0
 	for k, u := range m.uses {
-		if n++; n%8 == 0 {
+		if n++; n%4 == 0 {
 			release(m.tx)
 		}
 		err := change(m.tx, k.of, func(e *Entry) *Entry {
