@@ -84,7 +84,7 @@ func (s *Store) Marks() (all [Parts]Mark, err error) {
 // Survey calls f with the facts of all entries of each of some parts. A part that cannot be read as a whole has what could be read.
 func (s *Store) Survey(ctx context.Context, parts []int, f func(part int, all []Facts) error) error {
 	err := s.at.Look(ctx, func(r *rootdir.Root) error {
-		list, err := (&rootdir.Walker{Ctx: ctx}).Images(r.Dir, parts)
+		list, err := (&rootdir.Walker{Ctx: ctx, Count: true}).Images(r.Dir, parts)
 		if err != nil {
 			return err
 		}

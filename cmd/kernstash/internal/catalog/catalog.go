@@ -11,6 +11,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"time"
 
@@ -281,6 +282,7 @@ func insert(rows []disk.Facts, f disk.Facts) (_ []disk.Facts, explained int64) {
 
 // survey reads all entries of parts.
 func (k *Catalog) survey(ctx context.Context, c cli.Cache, marks [disk.Parts]disk.Mark, parts []int) error {
+	defer debug.SetGCPercent(debug.SetGCPercent(20)) // a million names are most of the memory
 	p := c.Progress()
 	defer p.Done()
 	total := max(k.d.Status().Entries*int64(len(parts))/disk.Parts, 0)

@@ -3,6 +3,7 @@ package entries
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"hash/fnv"
 	"io"
 	"os"
@@ -10,11 +11,11 @@ import (
 )
 
 // sortedRows are rows of output that are put in order. What decides the order stays in memory,
-// 32 bytes a row and its text; the rows go to a temporary file when there are many.
+// 24 bytes a row and its text; the rows go to a temporary file when there are many.
 type sortedRows struct {
 	keys  []rowKey
 	texts []byte   // of rows that are ordered by a text, each with a zero behind it
-	last  []byte   // rows that are not in the file
+	last  []byte   // rows that are not in the file, each with its size before it
 	from  int64    // where these begin
 	file  *os.File // nil: there are few rows
 	read  []byte
@@ -25,8 +26,10 @@ type rowKey struct {
 	number int64 // or where its text begins
 	at     int64
 	place  uint64 // a hash of where the entry is, for a stable order of equal ones
-	size   uint32
 }
+
+// sizeBytes is how many bytes before a row say how long it is: a million keys are most of the memory.
+const sizeBytes = 4
 
 // add takes a row, which is copied. It is ordered by text, which contains no zero byte, if
 // that is not empty, else by number; all rows are ordered by the same.
@@ -37,8 +40,9 @@ func (s *sortedRows) add(number int64, text, place string, row []byte) error {
 		number = int64(len(s.texts))
 		s.texts = append(append(s.texts, text...), 0)
 	}
-	s.keys = append(s.keys, rowKey{number: number, at: s.from + int64(len(s.last)), place: h.Sum64(), size: uint32(len(row))})
+	s.keys = append(s.keys, rowKey{number: number, at: s.from + int64(len(s.last)), place: h.Sum64()})
 	const most = 1 << 20 // bytes of rows in memory
+	s.last = binary.LittleEndian.AppendUint32(s.last, uint32(len(row)))
 	if s.last = append(s.last, row...); len(s.last) < most {
 		return nil
 	}
@@ -58,10 +62,16 @@ func (s *sortedRows) add(number int64, text, place string, row []byte) error {
 // row returns a row, which is valid until the next call.
 func (s *sortedRows) row(k rowKey) ([]byte, error) {
 	if k.at >= s.from {
-		return s.last[k.at-s.from:][:k.size], nil
+		b := s.last[k.at-s.from:]
+		return b[sizeBytes:][:binary.LittleEndian.Uint32(b)], nil
 	}
-	s.read = slices.Grow(s.read[:0], int(k.size))[:k.size]
-	_, err := s.file.ReadAt(s.read, k.at)
+	s.read = slices.Grow(s.read[:0], sizeBytes)[:sizeBytes]
+	if _, err := s.file.ReadAt(s.read, k.at); err != nil {
+		return nil, err
+	}
+	size := int(binary.LittleEndian.Uint32(s.read))
+	s.read = slices.Grow(s.read[:0], size)[:size]
+	_, err := s.file.ReadAt(s.read, k.at+sizeBytes)
 	return s.read, err
 }
 

@@ -270,9 +270,10 @@ func (e *estimate) say(st worker.Status) string {
 		return ""
 	}
 	at := program(st.Building)
-	if e.begun[at] == 0 {
-		e.begun[at] = len(e.begun) + 1
+	if e.begun[at] != 0 {
+		return "" // it was said: of two at once, this one takes longer
 	}
+	e.begun[at] = len(e.begun) + 1
 	var left, done time.Duration
 	for job, one := range e.cold {
 		if e.ended[job] {

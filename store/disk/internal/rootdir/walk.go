@@ -245,12 +245,12 @@ type image struct {
 // Images lists the image directories of shards.
 func (w *Walker) Images(root safefs.Dir, shards []int) (*Images, error) {
 	l := &Images{Filled: make(map[string]bool)}
-	if w.Count {
-		l.reserve(w.Ctx, root)
-	}
 	var wanted [evict.Shards]bool
 	for _, shard := range shards {
 		wanted[shard] = true
+	}
+	if w.Count {
+		l.reserve(w.Ctx, root, &wanted)
 	}
 	var stop error
 	err := root.Each(func(device string) bool {
@@ -271,15 +271,17 @@ func (w *Walker) Images(root safefs.Dir, shards []int) (*Images, error) {
 	return l, errors.Join(stop, IgnoreGone(err))
 }
 
-// reserve makes room for all images. What cannot be read is told of when it is listed.
-func (l *Images) reserve(ctx context.Context, root safefs.Dir) {
+// reserve makes room for the images that are wanted. What cannot be read is told of when it is listed.
+func (l *Images) reserve(ctx context.Context, root safefs.Dir, wanted *[evict.Shards]bool) {
 	var counts [evict.Shards]int
 	w := Walker{Ctx: ctx}
 	_ = root.Each(func(device string) bool {
 		return !IsDirName(device) || w.device(root, device, func(name string) { counts[evict.ShardOf(name)]++ }) == nil
 	})
 	for shard, n := range counts {
-		l.of[shard] = make([]image, 0, n)
+		if wanted[shard] {
+			l.of[shard] = make([]image, 0, n)
+		}
 	}
 }
 
