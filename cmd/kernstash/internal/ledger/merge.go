@@ -92,7 +92,7 @@ const (
 // merge merges files of records. Each transaction notes how far it came, so that no line is merged twice; a file that was
 // merged is removed.
 func (l *Ledger) merge(ctx context.Context) error {
-	defer debug.SetGCPercent(debug.SetGCPercent(50))
+	defer debug.SetGCPercent(debug.SetGCPercent(50)) // less garbage beside what a transaction holds
 	there := make(map[string]bool)
 	err := l.d.TakeRecords(ctx, func(name string, b []byte) error {
 		there[name] = true
