@@ -17,7 +17,12 @@ import (
 //
 // Of a driver that is not known here nobody has looked at which of the libraries that
 // it is linked with compile: all count but those of the system.
+//
+// It is an error if a library cannot be read, or if Intel's driver has a debugger, for which it compiles.
 func Compilers(m elfid.Mappings, drivers ...string) ([]key.Pair, error) {
+	if len(m.Named(isDebugger)) > 0 {
+		return nil, errDebugger
+	}
 	var paths []string
 	allKnown := true
 	for _, driver := range drivers {

@@ -72,16 +72,12 @@ var ErrStepping = errors.New("the GPU's stepping is not known")
 
 // Stepping returns the stepping of an Intel GPU, for which its compiler makes different code
 // under one name, device id and version: the revision of the PCI device of an id, at an address
-// as 0000:03:00.0 where that is known, else of the only one, or of all that there are. It is an
-// error, too, if the driver compiles for a debugger.
+// as 0000:03:00.0 where that is known, else of the only one, or of all that there are.
 //
 // A driver whose switches say that there is no hardware takes a stepping from a table of its
 // own, or from another switch: that is told, since the driver's libraries and switches are in the
 // key. environ is what the driver found when it was loaded.
 func Stepping(id uint32, address string, environ []string) (string, error) {
-	if err := notDebugged(); err != nil {
-		return "", err
-	}
 	return stepping("/sys/bus/pci/devices", id, address, environ)
 }
 
@@ -145,15 +141,8 @@ const debugger = "libigfxdbgxchg64.so"
 // errDebugger says that Intel's driver compiles for a debugger.
 var errDebugger = errors.New("the driver compiles for a debugger that is active: " + debugger)
 
-// notDebugged returns errDebugger where a debugger of Intel's driver was active when the driver
-// was loaded.
-func notDebugged() error {
-	// The dynamic linker is not asked: it may be at work for whoever waits for this answer.
-	if len(elfid.Loaded().Named(func(base string) bool { return strings.HasPrefix(base, debugger) })) > 0 {
-		return errDebugger
-	}
-	return nil
-}
+// isDebugger reports whether a library of a base name is that debugger.
+func isDebugger(base string) bool { return strings.HasPrefix(base, debugger) }
 
 // debugKey reports whether a name may be one of NEO's debug keys, and is none of those that only
 // print, dump or wait: it looks so, and one of NEO's libraries that are loaded has it.

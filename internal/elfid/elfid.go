@@ -180,21 +180,28 @@ func gnuBuildID(b []byte, order binary.ByteOrder, align uint64) []byte {
 
 // dynamic returns DT_SONAME and DT_NEEDED of a dynamic section, as far as they can be read.
 func (f *file) dynamic(table []byte) (soname string, needed []string) {
-	values := make(map[uint64][]uint64)
+	var tables, sonames, names []uint64
 	for ; len(table) >= 16; table = table[16:] {
-		tag := f.order.Uint64(table)
-		values[tag] = append(values[tag], f.order.Uint64(table[8:]))
+		value := f.order.Uint64(table[8:])
+		switch f.order.Uint64(table) {
+		case tagStrings:
+			tables = append(tables, value)
+		case tagSoname:
+			sonames = append(sonames, value)
+		case tagNeeded:
+			names = append(names, value)
+		}
 	}
-	for _, strings := range values[tagStrings] {
+	for _, strings := range tables {
 		for _, s := range f.segments { // the address is one in memory
 			if s.kind != segmentLoad || strings < s.addr || strings-s.addr >= s.filesz {
 				continue
 			}
 			at := s.offset + strings - s.addr
-			for _, name := range values[tagSoname] {
+			for _, name := range sonames {
 				soname = f.text(at + name)
 			}
-			for _, name := range values[tagNeeded] {
+			for _, name := range names {
 				if s := f.text(at + name); s != "" {
 					needed = append(needed, s)
 				}

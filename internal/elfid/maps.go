@@ -117,11 +117,16 @@ func (m Mappings) Closure(paths []string, follow func(soname string) bool) ([]*L
 		m = Loaded()
 	}
 	for left := slices.Clone(paths); len(left) > 0; {
-		l, err := Inspect(left[0])
+		path := left[0]
+		left = left[1:]
+		if slices.Contains(used, path) {
+			continue // LLVM is what five of Intel's libraries are linked with
+		}
+		l, err := Inspect(path)
 		if err != nil {
 			return nil, err
 		}
-		used, left = append(used, left[0]), left[1:]
+		used = append(used, path)
 		if slices.ContainsFunc(all, func(k *Library) bool { return k.Soname == l.Soname && k.ID == l.ID }) {
 			continue
 		}
