@@ -85,6 +85,7 @@ const (
 // stripping leaves.
 type file struct {
 	io.ReaderAt
+	start    []byte // of the file, where the program headers and the build id are as a rule
 	order    binary.ByteOrder
 	segments []segment
 }
@@ -124,6 +125,7 @@ var errFormat = errors.New("not an ELF file of 64 bits")
 // parse reads the program headers.
 func parse(r io.ReaderAt) (*file, error) {
 	f := &file{ReaderAt: r, order: binary.LittleEndian}
+	f.start = f.bytes(0, 1024)
 	b := f.bytes(0, 64)
 	if len(b) < 64 || string(b[:len(magic)]) != magic {
 		return nil, errFormat
@@ -138,6 +140,7 @@ func parse(r io.ReaderAt) (*file, error) {
 	if b = f.bytes(at, uint64(size*count)); len(b) < size*count {
 		return nil, errFormat
 	}
+	f.segments = make([]segment, 0, count)
 	for ; count > 0; count-- {
 		f.segments = append(f.segments, segment{
 			f.order.Uint32(b), f.order.Uint64(b[8:]), f.order.Uint64(b[16:]), f.order.Uint64(b[32:]), f.order.Uint64(b[48:]),
@@ -149,6 +152,9 @@ func parse(r io.ReaderAt) (*file, error) {
 
 // bytes returns n bytes of the file, or as many as there are and may be read.
 func (f *file) bytes(at, n uint64) []byte {
+	if have := uint64(len(f.start)); at < have && n <= have-at {
+		return f.start[at : at+n]
+	}
 	b := make([]byte, min(n, maxTable))
 	read, _ := f.ReadAt(b, int64(min(at, 1<<62)))
 	return b[:read]

@@ -1,8 +1,11 @@
 package elfid
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -26,34 +29,38 @@ type Mappings []Mapping
 // now. Files that were deleted or replaced since have no path: what is there
 // now is not what runs. There are no mappings on systems without that file.
 func Loaded() Mappings {
-	b, err := os.ReadFile("/proc/self/maps")
+	f, err := os.Open("/proc/self/maps")
 	if err != nil {
 		return nil
 	}
-	return parseMaps(string(b))
+	defer f.Close()
+	return parseMaps(f)
 }
 
 // parseMaps reads lines such as
 //
 //	7f12a0000000-7f12a0021000 r-xp 00000000 08:01 1234    /usr/lib/libfoo.so.1
-func parseMaps(text string) (m Mappings) {
-	for line := range strings.Lines(text) {
-		span, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
-		first, last, _ := strings.Cut(span, "-")
-		start, err1 := strconv.ParseUint(first, 16, 64)
-		end, err2 := strconv.ParseUint(last, 16, 64)
-		if err1 != nil || err2 != nil || !strings.HasPrefix(rest, "r") {
+//
+// as far as they can be read.
+func parseMaps(r io.Reader) Mappings {
+	m := make(Mappings, 0, 128) // a process with a compiler of LLVM has some 100
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		span, rest, _ := bytes.Cut(lines.Bytes(), []byte{' '})
+		first, last, _ := bytes.Cut(span, []byte{'-'})
+		start, err1 := strconv.ParseUint(string(first), 16, 64)
+		end, err2 := strconv.ParseUint(string(last), 16, 64)
+		if err1 != nil || err2 != nil || !bytes.HasPrefix(rest, []byte{'r'}) {
 			continue
 		}
-		path := ""
-		if i := strings.IndexByte(rest, '/'); i >= 0 && !strings.HasSuffix(rest, " (deleted)") {
+		var path []byte
+		if i := bytes.IndexByte(rest, '/'); i >= 0 && !bytes.HasSuffix(rest, []byte(" (deleted)")) {
 			path = rest[i:]
 		}
-		if n := len(m); n > 0 && m[n-1].End == uintptr(start) && m[n-1].Path == path {
+		if n := len(m); n > 0 && m[n-1].End == uintptr(start) && m[n-1].Path == string(path) {
 			m[n-1].End = uintptr(end)
 			continue
 		}
-		m = append(m, Mapping{uintptr(start), uintptr(end), strings.Clone(path)}) // text is large
+		m = append(m, Mapping{uintptr(start), uintptr(end), string(path)})
 	}
 	return m
 }
