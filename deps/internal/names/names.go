@@ -5,6 +5,7 @@ package names
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/kernstash/kernstash/deps/internal/lexer"
 )
@@ -133,8 +134,13 @@ func Predefined(name string) bool { return isReserved(name) || isLanguages(name)
 // Compilers reports whether a name that a source defines may be one that a
 // compiler has defined already, and with another value.
 func Compilers(name string) bool {
-	return isReserved(name) && (strings.HasSuffix(name, "__") || HasAnyPrefix(name, reserved)) ||
+	return isReserved(name) && (strings.HasSuffix(name, "__") || HasAnyPrefix(name, reserved())) ||
 		isLanguages(name)
+}
+
+// lazyFields returns what splits a text at its first call: most processes do not need the names.
+func lazyFields(text string) func() []string {
+	return sync.OnceValue(func() []string { return strings.Fields(text) })
 }
 
 func isReserved(name string) bool {
@@ -142,12 +148,12 @@ func isReserved(name string) bool {
 }
 
 var (
-	starts = strings.Fields(`cl_ CL_ CLK_ FP_ FLT_ DBL_ HALF_ M_ _cl_ pocl POCL HIP hipThread hipBlock hipGrid ROCM
+	starts = lazyFields(`cl_ CL_ CLK_ FP_ FLT_ DBL_ HALF_ M_ _cl_ pocl POCL HIP hipThread hipBlock hipGrid ROCM
 		launch_bounds_impl select_impl_
 		as_ convert_ atom_ atomic_ ATOMIC_ native_ half_ vload vstore read_image write_image get_image_ get_global_
 		get_local_ get_group_ get_num_ get_work_ get_sub_group_ sub_group_ work_group_ async_work_group_ fast_
 		shuffle LLVM_ CLANG_ IMG_ SPIR_ MAX_KERNEL_ intel_ amd_ qcom_ arm_`)
-	reserved = strings.Fields(`__C __O __clang __llvm __LLVM __GNU __gnu __GXX __GCC __GLIBCXX_
+	reserved = lazyFields(`__C __O __clang __llvm __LLVM __GNU __gnu __GXX __GCC __GLIBCXX_
 		__NV __HIP __AMD __amd __gfx __GFX __STDC __cplusplus __cpp_ __has_ __INTEL __SPIR __ENDIAN __SIZEOF __VERSION
 		__R600 __IMAGE __EMBEDDED __FAST __FINITE __linux __unix __x86 __i3 __i4 __i5 __i6 __arm __aarch
 		__ARM __FLT __DBL __INT __UINT __BYTE __EDG __POCL __APPLE __MAC _MSC _WIN _LP64 __LP64 _ILP32
@@ -157,9 +163,9 @@ var (
 // isLanguages reports whether name is one of those that systems and the headers of OpenCL took, or
 // of a function or a number of OpenCL C. Drivers
 // have macros for many: as_int in all, and min, which PoCL renames.
-func isLanguages(name string) bool { return HasAnyPrefix(name, starts) || slices.Contains(taken, name) }
+func isLanguages(name string) bool { return HasAnyPrefix(name, starts()) || slices.Contains(taken(), name) }
 
-var taken = strings.Fields(`
+var taken = lazyFields(`
 			linux unix i386 arm sparc mips hpux sun sgi vax WIN32 NULL INFINITY NAN MAXFLOAT HUGE_VAL HUGE_VALF
 			CHAR_BIT CHAR_MAX CHAR_MIN SCHAR_MAX SCHAR_MIN UCHAR_MAX SHRT_MAX SHRT_MIN USHRT_MAX INT_MAX INT_MIN UINT_MAX
 			LONG_MAX LONG_MIN ULONG_MAX MAX_WORK_DIM ALIGN4 ALIGN8 INTTYPE inline bool true false kernel_exec
