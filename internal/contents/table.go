@@ -129,7 +129,8 @@ func readTable(s Shared) map[onMount]string {
 // add adds to what others know.
 func (t *table) add(all map[onMount]string) {
 	if t.others == nil {
-		t.others = make(map[onMount]string)
+		t.others = all
+		return
 	}
 	maps.Copy(t.others, all)
 }
@@ -218,7 +219,7 @@ func parse(b []byte) map[onMount]string {
 	if string(b[at:]) != lastLine+hex.EncodeToString(sum[:])+"\n" {
 		return nil
 	}
-	all := make(map[onMount]string)
+	all := make(map[onMount]string, bytes.Count(b[:at], []byte{'\n'}))
 	for line := range strings.Lines(string(b[:at])) {
 		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 8)
 		if len(fields) != 8 || fields[1] != noMount && !isMount(fields[1]) {

@@ -88,6 +88,7 @@ type file struct {
 	start    []byte // of the file, where the program headers and the build id are as a rule
 	order    binary.ByteOrder
 	segments []segment
+	name     [maxName]byte // what text reads into
 }
 
 type segment struct {
@@ -220,7 +221,8 @@ func (f *file) dynamic(table []byte) (soname string, needed []string) {
 
 // text reads a string that ends with NUL; a longer one than any soname is none.
 func (f *file) text(at uint64) string {
-	text, _, ok := bytes.Cut(f.bytes(at, maxName), []byte{0})
+	n, _ := f.ReadAt(f.name[:], int64(min(at, 1<<62)))
+	text, _, ok := bytes.Cut(f.name[:n], []byte{0})
 	if !ok {
 		return ""
 	}

@@ -4,7 +4,6 @@ package safefs
 
 import (
 	"errors"
-	"fmt"
 	"io"
 
 	"golang.org/x/sys/unix"
@@ -28,7 +27,7 @@ func (f descriptor) Stat() (Info, error) {
 		return Info{}, pathError("stat", "file", err)
 	}
 	if f.id != (identity{}) && identityOf(&st) != f.id {
-		return Info{}, pathError("stat", "file", errForeign)
+		return Info{}, pathError("stat", "file", foreignError{})
 	}
 	return info(&st), nil
 }
@@ -53,7 +52,7 @@ func (f descriptor) own() error {
 		switch err := unix.Fstat(f.fd-1, &st); {
 		case errors.Is(err, unix.EINTR): // on FUSE, and says nothing about the descriptor
 		case err != nil || identityOf(&st) != f.id:
-			return errForeign
+			return foreignError{}
 		default:
 			return nil
 		}
@@ -76,9 +75,12 @@ func (f *descriptor) identify() Info {
 	return info
 }
 
-// errForeign is that of a descriptor which somebody else has closed, and which may be
-// another file of the process by now.
-var errForeign = fmt.Errorf("not the descriptor that it was: %w", unix.EBADF)
+// foreignError is that of a descriptor which somebody else has closed, and which may be
+// another file of the process by now. It is EBADF.
+type foreignError struct{}
+
+func (foreignError) Error() string { return "not the descriptor that it was: " + unix.EBADF.Error() }
+func (foreignError) Unwrap() error { return unix.EBADF }
 
 // Received returns the file of a descriptor that somebody has sent. File closes it.
 func Received(fd int) File {

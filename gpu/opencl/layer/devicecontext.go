@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"sync"
 
 	"github.com/kernstash/kernstash/deps"
@@ -42,9 +43,9 @@ func (p *deviceContexts) find(frontEnd inprocess.FrontEnd, devices []*opencl.Dev
 	for i, d := range devices {
 		ordinals[i] = slices.Index(set, d)
 	}
-	name := fmt.Sprint(compile)
+	name := strconv.FormatBool(compile)
 	for _, d := range set {
-		name += fmt.Sprint(" ", d.Handle())
+		name += " " + strconv.FormatUint(uint64(d.Handle()), 10)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
