@@ -39,7 +39,8 @@ type Evictor struct {
 	mu      sync.Mutex
 	running bool
 	stopped bool
-	rest    time.Time // no run before
+	rest    time.Time     // no run before
+	pause   time.Duration // the last one for others that evict; 0: the last run found none
 	done    sync.WaitGroup
 }
 
@@ -130,9 +131,13 @@ const (
 	futileFactor = 20
 )
 
-// busyPause is for how long a process that found that others evict does not ask
-// again: a crowd that asks at every put takes more time than those that evict.
-const busyPause = 40 * time.Millisecond
+// A process that found that others evict does not ask again for busyPause, and for
+// twice as long each time that it finds so again, up to longestBusyPause: a crowd that
+// asks at every put takes more time than those that evict.
+const (
+	busyPause        = 40 * time.Millisecond
+	longestBusyPause = time.Second
+)
 
 // Wake starts a run, unless one is under way. It does not wait.
 func (e *Evictor) Wake() {
@@ -149,10 +154,14 @@ func (e *Evictor) Wake() {
 		e.mu.Lock()
 		defer e.mu.Unlock()
 		e.running = false
+		if !busy {
+			e.pause = 0
+		}
 		if futile {
 			e.rest = now.Add(max(futilePause, futileFactor*now.Sub(start)))
 		} else if busy {
-			e.rest = now.Add(busyPause)
+			e.pause = min(max(busyPause, 2*e.pause), longestBusyPause)
+			e.rest = now.Add(e.pause)
 		}
 	})
 }

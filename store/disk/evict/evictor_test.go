@@ -112,8 +112,8 @@ func TestHighWater(t *testing.T) {
 	}
 }
 
-// TestPauses: an evictor rests a little after others were at it, longer after it could free
-// nothing, and not after it made room.
+// TestPauses: an evictor rests a little after others were at it, twice as long each time that they
+// still are, longer after it could free nothing, and not after it made room.
 func TestPauses(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -126,12 +126,27 @@ func TestPauses(t *testing.T) {
 			e.wake()
 			return len(r.events) > 0
 		}
-		r.locked[0] = true
-		if !runs(0) || runs(0) || runs(busyPause-1) || !runs(1) {
-			t.Error("it does not rest, or too long, where others evict")
+		const ms = time.Millisecond
+		others := func(pauses ...time.Duration) {
+			t.Helper()
+			r.locked[0] = true
+			if !runs(0) || runs(0) {
+				t.Error("it does not rest where others evict")
+			}
+			for _, pause := range pauses {
+				if runs(pause-1) || !runs(1) {
+					t.Errorf("others evict: it does not rest for %v", pause)
+				}
+			}
+			delete(r.locked, 0)
 		}
-		delete(r.locked, 0)
-		if !runs(busyPause) || len(r.left()) != 10 {
+		others(40*ms, 80*ms, 160*ms, 320*ms, 640*ms, time.Second, time.Second)
+		if !runs(time.Second) || len(r.left()) != 10 {
+			t.Errorf("%d entries are left, want 10", len(r.left()))
+		}
+		r.putDistinct(10)
+		others(40 * ms)
+		if !runs(80*ms) || len(r.left()) != 10 {
 			t.Errorf("%d entries are left, want 10", len(r.left()))
 		}
 		e.o.Open = func() (Root, *Account, func(), error) {
