@@ -3,8 +3,9 @@
 Each tool fills its cache in one home, with its defaults; JAX's, which has none by default, is the one that
 `kernstash run` switches on. A bundle of all four is signed, and in another home, in which its key is trusted, each
 tool runs under `kernstash run --bundle`. What is checked: results are equal, the tool adds no file to its own cache, writes
-none anew and counts no miss, the cache is asked to compile nothing but CuPy's empty program, and the report says which cache was used and which were inert. Without
-a trusted signature none is restored.
+none anew and counts the hits and misses of a warm start in the first home, the cache is asked to compile nothing but CuPy's empty program,
+and the report says which cache was used and which were inert. Without a trusted signature none is restored.
+Times are medians of STARTS, in turns; JAX's warm start in the first home is under `kernstash run`, the others' is not.
 
 What is set: HOME and TMPDIR, new for each of the two homes. SCRIPTS is the directory of the four programs.
 """
@@ -13,12 +14,15 @@ import json
 import os
 import pathlib
 import shutil
+import statistics
 import subprocess
 import sys
 import tempfile
 
 # Each tool's program, and what tells how often its cache was asked in vain: Python that runs around it.
 PROGRAMS = {"triton": "matmul.py", "inductor": "layers.py", "cupy": "cupy_kernels.py", "jax": "four.py"}
+
+STARTS = 3
 
 
 def child(tool, script):
@@ -92,11 +96,13 @@ def main(kernstash, python, scripts):
 
     try:
         first, second, stranger = (Home(scratch, name) for name in ("first", "second", "stranger"))
-        cold, own = {}, {}
-        for times in (cold, own):
-            for tool in PROGRAMS:
-                under = [kernstash, "run", "-q", "--"] if tool == "jax" else []
-                times[tool] = outcome(tool, first.run(*under, *program(tool)).stdout)
+
+        def alone(tool):
+            under = [kernstash, "run", "-q", "--"] if tool == "jax" else []
+            return outcome(tool, first.run(*under, *program(tool)).stdout)
+
+        cold = {tool: alone(tool) for tool in PROGRAMS}
+        own = {tool: alone(tool) for tool in PROGRAMS}
         first.run(kernstash, "keygen", "release")
         made = first.run(kernstash, "bundle", "create", "--sign", "release.pem", "--harvest", "triton,inductor,cupy,jax", "kernels.kst")
         print("# " + (made.stdout + made.stderr).replace(str(first.path), "HOME").replace("\n", "\n# "), flush=True)
@@ -110,15 +116,20 @@ def main(kernstash, python, scripts):
         print("| first computation, s | no cache | its own, warm | restored | files read | added, written anew | hits, misses |\n|---|--:|--:|--:|--:|--:|--:|")
         for tool in PROGRAMS:
             before = files(restored / tool)
-            done = second.run(kernstash, "run", "--report-file", second.path / "report.json", "--bundle", bundle, "--", *program(tool))
-            seconds, result, counts = outcome(tool, done.stdout)
+            warm, times = [], []
+            for _ in range(STARTS):
+                warm.append(alone(tool)[0])
+                done = second.run(kernstash, "run", "--report-file", second.path / "report.json", "--bundle", bundle, "--", *program(tool))
+                seconds, result, counts = outcome(tool, done.stdout)
+                times.append(seconds)
             report = json.loads((second.path / "report.json").read_text())
             caches = {c["name"]: c for c in report["restored"].get("caches", [])}
             used = caches.get(tool, {"files": 0, "read": 0, "new": -1})
             after = files(restored / tool)
             anew = [path for path in before if after.get(path) != before[path]]
+            print("# %s, seconds: its own, warm %s, restored %s" % (tool, warm, times))
             print("| %s | %.2f | %.2f | %.2f | %s of %d | %d, %d | %d, %d |" % (
-                tool, cold[tool][0], own[tool][0], seconds, used["read"], used["files"], used["new"], len(anew),
+                tool, cold[tool][0], statistics.median(warm), statistics.median(times), used["read"], used["files"], used["new"], len(anew),
                 counts.get("hits", 0), counts.get("misses", 0)), flush=True)  # fmt: skip
             for what, told in ("cold", cold), ("its own, warm", own), ("restored", {tool: (0, 0, counts)}):
                 if told[tool][2]:
@@ -130,7 +141,8 @@ def main(kernstash, python, scripts):
             check(tool + ": its cache is read", (used["read"] or 0) > 0)
             check("%s: nothing is added to its cache: %s" % (tool, sorted(after.keys() - before.keys())[:9]), used["new"] == 0)
             check("%s: nothing is written anew: %s" % (tool, anew[:9]), not anew)
-            check("%s: it counts no miss, and hits as in its own warm start: %s, %s" % (tool, counts, own[tool][2]), counts.get("misses", 0) == 0 and counts.get("hits") == own[tool][2].get("hits"))
+            mine = own[tool][2]
+            check("%s: it counts %s, in its own warm start %s" % (tool, counts, mine), all(counts.get(k, 0) == mine.get(k, 0) for k in ("hits", "misses", "passed")))
             # CuPy has an empty program compiled in each process, to know the compiler.
             labels = [r.get("label") for r in report["requests"] if r["outcome"] == "compiled"]
             check("%s: kernstash compiled %s" % (tool, labels), labels == [] or tool == "cupy" and set(labels) == {"1 byte"})
