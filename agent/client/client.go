@@ -61,7 +61,7 @@ var ErrAbsent = errors.New("there is no agent")
 var ErrUntrusted = errors.New("not an agent to be believed")
 
 // errElevated is that of a program that would run what others built, with rights of another.
-var errElevated = fmt.Errorf("the program has rights that its user has not (set-user-id, or file capabilities): %w", ErrUntrusted)
+var errElevated = errors.New("the program has rights that its user has not (set-user-id, or file capabilities)")
 
 // ErrRefused is wrapped for what the agent does not do for this user.
 var ErrRefused = errors.New("the agent refused it")
@@ -100,7 +100,7 @@ func (c *Client) find() (string, error) {
 		return c.path, nil
 	}
 	if c.o.elevated || elevated.Now() {
-		return "", errElevated
+		return "", fmt.Errorf("%w: %w", errElevated, ErrUntrusted)
 	}
 	if time.Now().Before(c.absentUntil) {
 		return "", c.absent

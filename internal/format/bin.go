@@ -272,7 +272,7 @@ func checkPrefix(b []byte, magic string) error {
 	}
 	switch v := binary.LittleEndian.Uint32(b[len(magic):]); {
 	case v < Version:
-		return ErrOlder
+		return fmt.Errorf("%w, %w", ErrVersion, ErrOlder)
 	case v > Version:
 		return ErrVersion
 	}

@@ -27,7 +27,7 @@ var (
 )
 
 // ErrOlder is wrapped, as ErrVersion is, for an older version.
-var ErrOlder = fmt.Errorf("%w, an older one", ErrVersion)
+var ErrOlder = errors.New("an older one")
 
 // ErrEncode is wrapped for an artifact that has no encoding.
 var ErrEncode = errors.New("cannot be encoded")

@@ -3,8 +3,12 @@ package layering
 import (
 	"encoding/json"
 	"errors"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"io"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -76,6 +80,8 @@ const maxModules = 6
 
 type listed struct {
 	ImportPath string
+	Dir        string
+	GoFiles    []string
 	Imports    []string
 	Standard   bool
 	Module     *struct{ Path string }
@@ -83,7 +89,7 @@ type listed struct {
 
 func list(t *testing.T, args ...string) []listed {
 	t.Helper()
-	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Imports,Standard,Module"}, args...)...)
+	cmd := exec.Command("go", append([]string{"list", "-json=ImportPath,Dir,GoFiles,Imports,Standard,Module"}, args...)...)
 	cmd.Dir = "../.."
 	out, err := cmd.Output()
 	if err != nil {
@@ -236,6 +242,53 @@ func TestClientsAreNotLinked(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestNothingIsFormattedAtStart: no package that is linked into other people's processes calls package fmt
+// when it is initialized, which a first hit would wait for (docs/decisions/206-what-a-first-hit-touches.md).
+func TestNothingIsFormattedAtStart(t *testing.T) {
+	t.Parallel()
+	looked := 0
+	for _, p := range list(t, "-deps", "./capi") {
+		if _, ours := within(p.ImportPath); !ours {
+			continue
+		}
+		for _, name := range p.GoFiles {
+			fset := token.NewFileSet()
+			f, err := parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution)
+			if err != nil {
+				t.Fatal(err)
+			}
+			looked++
+			for _, call := range formatsAtStart(f) {
+				t.Errorf("%s calls package fmt when it is initialized", fset.Position(call.Pos()))
+			}
+		}
+	}
+	if looked < 100 {
+		t.Fatalf("only %d files found", looked)
+	}
+}
+
+// formatsAtStart returns the calls of package fmt in the values of a file's variables.
+func formatsAtStart(f *ast.File) (calls []*ast.CallExpr) {
+	for _, d := range f.Decls {
+		if g, ok := d.(*ast.GenDecl); !ok || g.Tok != token.VAR {
+			continue
+		}
+		ast.Inspect(d, func(n ast.Node) bool {
+			if call, ok := n.(*ast.CallExpr); ok {
+				if of, ok := call.Fun.(*ast.SelectorExpr); ok {
+					if x, ok := of.X.(*ast.Ident); ok && x.Name == "fmt" {
+						calls = append(calls, call)
+					}
+				}
+			}
+			_, later := n.(*ast.FuncLit)
+			return !later
+		})
+	}
+	return calls
 }
 
 func TestFewModulesAreLinked(t *testing.T) {

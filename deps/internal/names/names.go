@@ -163,7 +163,9 @@ var (
 // isLanguages reports whether name is one of those that systems and the headers of OpenCL took, or
 // of a function or a number of OpenCL C. Drivers
 // have macros for many: as_int in all, and min, which PoCL renames.
-func isLanguages(name string) bool { return HasAnyPrefix(name, starts()) || slices.Contains(taken(), name) }
+func isLanguages(name string) bool {
+	return HasAnyPrefix(name, starts()) || slices.Contains(taken(), name)
+}
 
 var taken = lazyFields(`
 			linux unix i386 arm sparc mips hpux sun sgi vax WIN32 NULL INFINITY NAN MAXFLOAT HUGE_VAL HUGE_VALF

@@ -68,14 +68,14 @@ func assemble(ptx []byte, capability string) (cubin []byte, err error) {
 		return nil, err
 	}
 	if err := m.Release(); err != nil || a == nil {
-		return nil, cmp.Or(err, errNoCubin)
+		return nil, cmp.Or(err, fmt.Errorf("%w: %w", kernstash.ErrNotCacheable, errNoCubin))
 	}
 	return a.Binaries[0].Data, nil
 }
 
 // errNoCubin is returned where the driver takes PTX alone, as variables in the recipe say: so it
 // does elsewhere.
-var errNoCubin = fmt.Errorf("%w: the driver makes no machine code of it", kernstash.ErrNotCacheable)
+var errNoCubin = errors.New("the driver makes no machine code of it")
 
 // assemblerOption returns the first build option that changes what the driver makes of PTX: its
 // own (cl_nv_compiler_options), and those against optimization and for debuggers.
