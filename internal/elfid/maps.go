@@ -41,10 +41,11 @@ func Loaded() Mappings {
 //
 //	7f12a0000000-7f12a0021000 r-xp 00000000 08:01 1234    /usr/lib/libfoo.so.1
 //
-// as far as they can be read.
+// There are no mappings where not all lines can be read: a compiler might be missing.
 func parseMaps(r io.Reader) Mappings {
 	m := make(Mappings, 0, 128) // a process with a compiler of LLVM has some 100
-	for lines := bufio.NewScanner(r); lines.Scan(); {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
 		span, rest, _ := bytes.Cut(lines.Bytes(), []byte{' '})
 		first, last, _ := bytes.Cut(span, []byte{'-'})
 		start, err1 := strconv.ParseUint(string(first), 16, 64)
@@ -61,6 +62,9 @@ func parseMaps(r io.Reader) Mappings {
 			continue
 		}
 		m = append(m, Mapping{uintptr(start), uintptr(end), string(path)})
+	}
+	if lines.Err() != nil {
+		return nil
 	}
 	return m
 }
