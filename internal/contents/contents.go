@@ -102,6 +102,23 @@ func stamped(path string, s Stamp, digits int) (string, error) {
 	return d, nil
 }
 
+// Derived returns what derive makes of the content of a file that had the stamp s when the caller looked at it, and the
+// digest that [Stamped] returned for it. It must depend on that content and on kind, a word, alone; text with a line
+// break is not kept. It is kept as digests are, by the process and by others, unless the file was changed in the last
+// seconds. Safe for concurrent use.
+func Derived(kind, digest string, s Stamp, derive func() (string, error)) (string, error) {
+	key := kind + " " + digest
+	if text, ok := known.derivation(key); ok {
+		return text, nil
+	}
+	now := time.Now()
+	text, err := derive()
+	if err == nil && s.settled(now) && !strings.Contains(text, "\n") {
+		known.putDerivation(key, text)
+	}
+	return text, err
+}
+
 var reading sync.Mutex
 
 // readings counts the files that were read to their end.

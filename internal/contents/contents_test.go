@@ -86,7 +86,8 @@ func TestDigestsAreRemembered(t *testing.T) {
 	digestOf(t, young)
 	Save()
 	keys := func() (paths []string) {
-		for k := range parse(shared.b) {
+		files, _ := parse(shared.b)
+		for k := range files {
 			paths = append(paths, k.path)
 		}
 		return paths
@@ -122,6 +123,56 @@ func TestDigestsAreRemembered(t *testing.T) {
 	anotherProcess(t, &shared)
 	if got := digestOf(t, old); got != sum(string(content)) {
 		t.Errorf("the table was damaged: %q", got)
+	}
+}
+
+// What was derived from a content is used by other processes, that of a file which was changed just now
+// by none, and what has lines is not kept.
+func TestDerivationsAreRemembered(t *testing.T) {
+	old := Stamp{Mtime: 1, Ctime: 1}
+	var shared tableInMemory
+	for _, c := range []struct {
+		name, kind, digest string
+		stamp              Stamp
+		text               string
+		kept               bool
+	}{
+		{"old", "elf", "d1", old, "one\ttwo three", true},
+		{"nothing", "elf", "d2", old, "", true},
+		{"another kind", "lines", "d1", old, "7", true},
+		{"young", "elf", "d3", Stamp{Mtime: time.Now().UnixNano(), Ctime: time.Now().UnixNano()}, "young", false},
+		{"lines", "elf", "d4", old, "one\ntwo", false},
+	} {
+		for _, again := range []bool{false, true} {
+			anotherProcess(t, &shared)
+			asked := false
+			text, err := Derived(c.kind, c.digest, c.stamp, func() (string, error) {
+				asked = true
+				return c.text, nil
+			})
+			if err != nil || text != c.text || asked != (!again || !c.kept) {
+				t.Errorf("%s, again: %v: %q, %v, asked: %v", c.name, again, text, err, asked)
+			}
+			Save()
+		}
+	}
+	wrong := errors.New("wrong")
+	if _, err := Derived("elf", "d5", old, func() (string, error) { return "", wrong }); !errors.Is(err, wrong) {
+		t.Errorf("error %v", err)
+	}
+	if text, err := Derived("elf", "d5", old, func() (string, error) { return "right", nil }); err != nil || text != "right" {
+		t.Errorf("after an error: %q, %v", text, err)
+	}
+	// A file's line keeps its place beside these, and what is damaged is none.
+	known.digests = map[place]digest{{"/f", old}: {text: sum(""), share: true}}
+	unsaved.Store(true)
+	Save()
+	if files, derived := parse(shared.b); len(files) != 1 || len(derived) != 4 {
+		t.Errorf("the table holds %v and %v", files, derived)
+	}
+	shared.b[3] ^= 1
+	if files, derived := parse(shared.b); len(files)+len(derived) != 0 {
+		t.Errorf("of a damaged table: %v, %v", files, derived)
 	}
 }
 
@@ -209,7 +260,8 @@ func TestDigestsOfSeveralNodes(t *testing.T) {
 		start(node)
 	}
 	of := 0
-	for k := range parse(shared.b) {
+	files, _ := parse(shared.b)
+	for k := range files {
 		if k.path == state(0).path {
 			of++
 		}

@@ -201,7 +201,8 @@ func TestDigestsOfAnImage(t *testing.T) {
 		}
 	}
 	// The table that the first process wrote holds for the first mount only.
-	for k := range parse([]byte(first)) {
+	files, _ := parse([]byte(first))
+	for k := range files {
 		if k.path == file && (k.mount == "" || k.mount == imageAt(file)) {
 			t.Errorf("the table holds %+v", k)
 		}

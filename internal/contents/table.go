@@ -47,6 +47,7 @@ type table struct {
 	mu      sync.Mutex
 	digests map[place]digest   // what the process has read or used
 	others  map[onMount]string // what other processes have read
+	derived map[string]string  // what was derived from contents, by [Derived]'s kind and digest, here or elsewhere
 	unread  []Shared           // whose tables were not needed so far
 	to      Shared             // gets what is new; nil: nobody
 }
@@ -90,9 +91,7 @@ func (t *table) shared(k place, mount string) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text, ok := t.others[onMount{k, mount}]
-	for !ok && len(t.unread) > 0 {
-		t.add(readTable(t.unread[0]))
-		t.unread = t.unread[1:]
+	for !ok && t.readNext() {
 		text, ok = t.others[onMount{k, mount}]
 	}
 	if ok {
@@ -117,22 +116,58 @@ func (t *table) set(k place, d digest) {
 	t.digests[k] = d
 }
 
+// derivation returns what was derived from a content.
+func (t *table) derivation(key string) (string, bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	text, ok := t.derived[key]
+	for !ok && t.readNext() {
+		text, ok = t.derived[key]
+	}
+	return text, ok
+}
+
+// readNext reads a table that was not needed so far; false: there is none.
+func (t *table) readNext() bool {
+	if len(t.unread) == 0 {
+		return false
+	}
+	t.add(readTable(t.unread[0]))
+	t.unread = t.unread[1:]
+	return true
+}
+
+func (t *table) putDerivation(key, text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.derived == nil {
+		t.derived = make(map[string]string)
+	}
+	t.derived[key] = text
+	unsaved.Store(true)
+}
+
 // readTable returns what the table of s holds.
-func readTable(s Shared) map[onMount]string {
+func readTable(s Shared) (files map[onMount]string, derived map[string]string) {
 	b, err := s.ReadDigests()
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	return parse(b)
 }
 
 // add adds to what others know.
-func (t *table) add(all map[onMount]string) {
+func (t *table) add(files map[onMount]string, derived map[string]string) {
 	if t.others == nil {
-		t.others = all
-		return
+		t.others = files
+	} else {
+		maps.Copy(t.others, files)
 	}
-	maps.Copy(t.others, all)
+	if t.derived == nil {
+		t.derived = derived
+	} else {
+		maps.Copy(t.derived, derived)
+	}
 }
 
 // unsaved says that the process has read what no table holds.
@@ -159,9 +194,9 @@ func Save() {
 	}
 	// What others have written meanwhile stays. Of two that write at once one is lost, and
 	// what it knew is read again.
-	others := readTable(to)
+	files, derived := readTable(to)
 	known.mu.Lock()
-	known.add(others)
+	known.add(files, derived)
 	text := known.text()
 	known.mu.Unlock()
 	if to.WriteDigests(text) != nil { // others read the files themselves meanwhile
@@ -179,13 +214,15 @@ func (t *table) shares() Shared {
 	return t.to
 }
 
-// The table as text: a line a file, and a last one by which damage shows.
+// The table as text: a line a file, or what was derived from a content, and a last one by which damage shows.
+// Releases that know no derivations take the lines of these for damaged ones.
 const (
 	format   = "%s %s %d %d %d %d %d %s\n" // digest, mount, device, inode, size, mtime, ctime, path
 	noMount  = "-"
+	derives  = "derived " // kind, digest, text
 	lastLine = "sha256 "
-	maxLines = 512
-	maxOfOne = 8 // lines of one path: those who share a home may have a /usr of their own each
+	maxLines = 512 // of each sort
+	maxOfOne = 8   // lines of one path: those who share a home may have a /usr of their own each
 )
 
 // text returns what may be shared, and no more than maxLines files, maxOfOne of them at one
@@ -207,20 +244,34 @@ func (t *table) text() []byte {
 	for k, text := range t.others {
 		add(k, text)
 	}
-	b := []byte(strings.Join(slices.Sorted(maps.Values(all)), ""))
+	lines := slices.Sorted(maps.Values(all))
+	for i, key := range slices.Sorted(maps.Keys(t.derived)) {
+		if i < maxLines {
+			lines = append(lines, derives+key+" "+t.derived[key]+"\n")
+		}
+	}
+	b := []byte(strings.Join(lines, ""))
 	sum := sha256.Sum256(b)
 	return append(b, lastLine+hex.EncodeToString(sum[:])+"\n"...)
 }
 
 // parse returns what a table holds: nothing if it is damaged.
-func parse(b []byte) map[onMount]string {
+func parse(b []byte) (files map[onMount]string, derived map[string]string) {
 	at := max(bytes.LastIndex(b, []byte(lastLine)), 0)
 	sum := sha256.Sum256(b[:at])
 	if string(b[at:]) != lastLine+hex.EncodeToString(sum[:])+"\n" {
-		return nil
+		return nil, nil
 	}
-	all := make(map[onMount]string, bytes.Count(b[:at], []byte{'\n'}))
+	files = make(map[onMount]string, bytes.Count(b[:at], []byte{'\n'}))
+	derived = make(map[string]string)
 	for line := range strings.Lines(string(b[:at])) {
+		if line, ok := strings.CutPrefix(line, derives); ok {
+			kind, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
+			if digest, text, ok := strings.Cut(rest, " "); ok {
+				derived[kind+" "+digest] = text
+			}
+			continue
+		}
 		fields := strings.SplitN(strings.TrimSuffix(line, "\n"), " ", 8)
 		if len(fields) != 8 || fields[1] != noMount && !isMount(fields[1]) {
 			continue
@@ -237,10 +288,10 @@ func parse(b []byte) map[onMount]string {
 		}
 		k := place{fields[7], Stamp{number(2), number(3), int64(number(4)), int64(number(5)), int64(number(6))}}
 		if err == nil {
-			all[onMount{k, mount}] = fields[0]
+			files[onMount{k, mount}] = fields[0]
 		}
 	}
-	return all
+	return files, derived
 }
 
 // mountOf returns the name of a mount: "<boot id>/<unique mount id>"; "" if it is not known.

@@ -13,6 +13,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"unicode"
 
 	"github.com/kernstash/kernstash/internal/contents"
 )
@@ -31,8 +33,8 @@ type Library struct {
 }
 
 // Inspect returns what the library at path says of itself, links followed. A content that the
-// process has read is not read again, unless the file was changed in the last seconds, when
-// another change may not show in its times.
+// process, or another one, has inspected is not read again, unless the file was changed in the last
+// seconds, when another change may not show in its times.
 func Inspect(path string) (*Library, error) {
 	stamp, err := contents.Look(path)
 	if err != nil {
@@ -42,14 +44,25 @@ func Inspect(path string) (*Library, error) {
 	if err != nil {
 		return nil, fmt.Errorf("inspect library %s: %w", path, err)
 	}
-	l, id, err := read(path)
+	said, err := contents.Derived("elf1", content, stamp, func() (string, error) {
+		l, id, err := read(path)
+		if err != nil {
+			return "", err
+		}
+		if after, err := contents.Look(path); err != nil || after != stamp {
+			return "", fmt.Errorf("%s: %w", path, errReplaced)
+		}
+		return strings.Join(append([]string{id, l.Soname}, l.Needed...), "\t"), nil
+	})
 	if err != nil {
 		return nil, fmt.Errorf("inspect library: %w", err)
 	}
-	if after, err := contents.Look(path); err != nil || after != stamp {
-		return nil, fmt.Errorf("inspect library %s: %w", path, errReplaced)
+	id, names, _ := strings.Cut(said, "\t")
+	l := &Library{ID: "content:" + content}
+	l.Soname, names, _ = strings.Cut(names, "\t")
+	if l.Soname = cmp.Or(l.Soname, filepath.Base(path)); names != "" {
+		l.Needed = strings.Split(names, "\t")
 	}
-	l.Soname, l.ID = cmp.Or(l.Soname, filepath.Base(path)), "content:"+content
 	if id != "" {
 		l.ID = "build-id:" + id + " " + l.ID
 	}
@@ -199,12 +212,12 @@ func (f *file) dynamic(table []byte) (soname string, needed []string) {
 			names = append(names, value)
 		}
 	}
-	for _, strings := range tables {
+	for _, table := range tables {
 		for _, s := range f.segments { // the address is one in memory
-			if s.kind != segmentLoad || strings < s.addr || strings-s.addr >= s.filesz {
+			if s.kind != segmentLoad || table < s.addr || table-s.addr >= s.filesz {
 				continue
 			}
-			at := s.offset + strings - s.addr
+			at := s.offset + table - s.addr
 			for _, name := range sonames {
 				soname = f.text(at + name)
 			}
@@ -219,11 +232,11 @@ func (f *file) dynamic(table []byte) (soname string, needed []string) {
 	return "", nil
 }
 
-// text reads a string that ends with NUL; a longer one than any soname is none.
+// text reads a string that ends with NUL; a longer one than any soname is none, nor is one with a control character.
 func (f *file) text(at uint64) string {
 	n, _ := f.ReadAt(f.name[:], int64(min(at, 1<<62)))
 	text, _, ok := bytes.Cut(f.name[:n], []byte{0})
-	if !ok {
+	if !ok || bytes.ContainsFunc(text, unicode.IsControl) {
 		return ""
 	}
 	return string(text)

@@ -12,6 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/kernstash/kernstash/internal/contents"
 	"github.com/kernstash/kernstash/internal/elfid"
 )
 
@@ -188,5 +191,32 @@ func TestABuildIDIsNotEnough(t *testing.T) {
 	}
 	if ids[0] == ids[1] || ids[0] != ids[2] {
 		t.Errorf("ids %q", ids)
+	}
+}
+
+// files is the table that processes share, in memory.
+type files struct{ b []byte }
+
+func (f *files) ReadDigests() ([]byte, error) { return f.b, nil }
+func (f *files) WriteDigests(b []byte) error  { f.b = b; return nil }
+
+// What a library says of itself is in the table that processes share, so that the next one does not
+// open it.
+func TestInspectionIsShared(t *testing.T) {
+	var table files
+	contents.Share(&table, true)
+	defer contents.Unshare(&table)
+	l, err := elfid.Inspect(libc(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents.Save()
+	build, content, _ := strings.Cut(strings.TrimPrefix(l.ID, "build-id:"), " content:")
+	if line := "derived elf1 " + content + " " + build + "\t" + l.Soname + "\t" + strings.Join(l.Needed, "\t") + "\n"; !strings.Contains(string(table.b), line) {
+		t.Errorf("the table has no line %q:\n%s", line, table.b)
+	}
+	again, err := elfid.Inspect(libc(t))
+	if diff := cmp.Diff(l, again); err != nil || diff != "" {
+		t.Errorf("%v\n%s", err, diff)
 	}
 }
