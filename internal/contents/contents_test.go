@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -169,6 +170,28 @@ func TestDerivationsAreRemembered(t *testing.T) {
 	Save()
 	if files, derived := parse(shared.b); len(files) != 1 || len(derived) != 4 {
 		t.Errorf("the table holds %v and %v", files, derived)
+	}
+	// A process that derives nothing keeps what others have.
+	anotherProcess(t, &shared)
+	known.digests = map[place]digest{{"/g", old}: {text: sum("g"), share: true}}
+	unsaved.Store(true)
+	Save()
+	if files, derived := parse(shared.b); len(files) != 2 || len(derived) != 4 {
+		t.Errorf("after another process the table holds %v and %v", files, derived)
+	}
+	// What this process has derived is in the table also where others fill it.
+	full := table{derived: make(map[string]string)}
+	for n := range maxLines {
+		full.derived[fmt.Sprintf("elf a%d", n)] = "x"
+	}
+	shared.b = full.text()
+	anotherProcess(t, &shared)
+	if _, err := Derived("elf", "z", old, func() (string, error) { return "mine", nil }); err != nil {
+		t.Error(err)
+	}
+	Save()
+	if _, derived := parse(shared.b); len(derived) != maxLines || derived["elf z"] != "mine" {
+		t.Errorf("%d derivations, this process's %q", len(derived), derived["elf z"])
 	}
 	shared.b[3] ^= 1
 	if files, derived := parse(shared.b); len(files)+len(derived) != 0 {

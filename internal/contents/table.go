@@ -47,7 +47,8 @@ type table struct {
 	mu      sync.Mutex
 	digests map[place]digest   // what the process has read or used
 	others  map[onMount]string // what other processes have read
-	derived map[string]string  // what was derived from contents, by [Derived]'s kind and digest, here or elsewhere
+	derived map[string]string  // what was derived from contents, by [Derived]'s kind and digest, and used by the process
+	foreign map[string]string  // what other processes have derived
 	unread  []Shared           // whose tables were not needed so far
 	to      Shared             // gets what is new; nil: nobody
 }
@@ -121,8 +122,15 @@ func (t *table) derivation(key string) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	text, ok := t.derived[key]
+	if ok {
+		return text, true
+	}
+	text, ok = t.foreign[key]
 	for !ok && t.readNext() {
-		text, ok = t.derived[key]
+		text, ok = t.foreign[key]
+	}
+	if ok {
+		t.setDerivation(key, text)
 	}
 	return text, ok
 }
@@ -140,11 +148,15 @@ func (t *table) readNext() bool {
 func (t *table) putDerivation(key, text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.setDerivation(key, text)
+	unsaved.Store(true)
+}
+
+func (t *table) setDerivation(key, text string) {
 	if t.derived == nil {
 		t.derived = make(map[string]string)
 	}
 	t.derived[key] = text
-	unsaved.Store(true)
 }
 
 // readTable returns what the table of s holds.
@@ -163,10 +175,10 @@ func (t *table) add(files map[onMount]string, derived map[string]string) {
 	} else {
 		maps.Copy(t.others, files)
 	}
-	if t.derived == nil {
-		t.derived = derived
+	if t.foreign == nil {
+		t.foreign = derived
 	} else {
-		maps.Copy(t.derived, derived)
+		maps.Copy(t.foreign, derived)
 	}
 }
 
@@ -226,7 +238,7 @@ const (
 )
 
 // text returns what may be shared, and no more than maxLines files, maxOfOne of them at one
-// path; what the process itself knows comes first.
+// path, and some maxLines derivations; what the process itself knows comes first.
 func (t *table) text() []byte {
 	all := make(map[onMount]string) // lines
 	ofOne := make(map[string]int)   // by path
@@ -245,10 +257,15 @@ func (t *table) text() []byte {
 		add(k, text)
 	}
 	lines := slices.Sorted(maps.Values(all))
-	for i, key := range slices.Sorted(maps.Keys(t.derived)) {
-		if i < maxLines {
-			lines = append(lines, derives+key+" "+t.derived[key]+"\n")
+	derived := make(map[string]string, len(t.derived)+len(t.foreign))
+	maps.Copy(derived, t.derived)
+	for key, text := range t.foreign {
+		if len(derived) < maxLines {
+			derived[key] = text
 		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(derived)) {
+		lines = append(lines, derives+key+" "+derived[key]+"\n")
 	}
 	b := []byte(strings.Join(lines, ""))
 	sum := sha256.Sum256(b)

@@ -72,8 +72,8 @@ func Inspect(path string) (*Library, error) {
 // errReplaced is wrapped for files that others replace while they are looked at.
 var errReplaced = errors.New("it is being replaced")
 
-// What is looked at of the ELF format. With package debug/elf, which knows it too, the first hit in a
-// process takes half a millisecond longer (Intel's driver, eight libraries).
+// What is looked at of the ELF format. With package debug/elf, which knows it too, a process that is the first to
+// inspect Intel's eight libraries takes half a millisecond longer.
 const (
 	magic     = "\x7fELF\x02" // of 64 bits
 	bigEndian = 2             // byte 5
