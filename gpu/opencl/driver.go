@@ -135,8 +135,8 @@ var errLibraries = errors.New("the driver's library is not known")
 var compilers sync.Map
 
 // compiler names the libraries that compile for the platform, with their build ids: the driver,
-// what it opens by name, and the compilers that those are linked with. Finding out takes some 0.5
-// ms on PoCL, half of it the kernel's writing /proc/self/maps; it is done once.
+// what it opens by name, and the compilers that those are linked with. Finding out takes some
+// 0.3 ms on PoCL, and as much again before Linux 6.11, which writes /proc/self/maps for it; it is done once.
 func (p *Platform) compiler() ([]key.Pair, error) {
 	if pairs, ok := compilers.Load(p.id); ok {
 		return pairs.([]key.Pair), nil

@@ -1,4 +1,4 @@
-//go:build nogpu || !((linux && (amd64 || arm64 || loong64 || riscv64)) || (darwin && (amd64 || arm64)))
+//go:build nogpu || (!kernstash_shared && !((linux && (amd64 || arm64 || loong64 || riscv64)) || (darwin && (amd64 || arm64))))
 
 package dl
 

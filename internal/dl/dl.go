@@ -1,5 +1,5 @@
 // Package dl opens shared libraries at run time and calls C functions in them,
-// without cgo. It is the only package that knows how.
+// without cgo; with it in the library for C hosts. It is the only package that knows how.
 //
 // With the build tag nogpu, or where there is no dynamic loader that it knows, every Open fails
 // with ErrUnsupported, and a program links none of the machinery: it can be a static one.

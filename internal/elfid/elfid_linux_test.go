@@ -9,8 +9,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
+	"runtime"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -130,17 +133,21 @@ func TestLoadedFindsThisProgram(t *testing.T) {
 	if len(found) != 1 || found[0] != self {
 		t.Errorf("found %q, want %q", found, self)
 	}
-	for _, r := range m {
-		if r.Path != self {
-			continue
-		}
-		if at, ok := m.Find(r.Start); !ok || at != r {
-			t.Errorf("Find(start) = %v, %v", at, ok)
-		}
-		if at, ok := m.Find(r.End - 1); !ok || at != r {
-			t.Errorf("Find(end-1) = %v, %v", at, ok)
+	own := reflect.ValueOf(TestLoadedFindsThisProgram).Pointer()
+	r, ok := m.Find(own)
+	if !ok || r.Path != self || r.Start > own || own >= r.End {
+		t.Fatalf("Find(%#x) = %v, %v", own, r, ok)
+	}
+	for _, addr := range []uintptr{r.Start, r.End - 1} {
+		if at, ok := m.Find(addr); !ok || at != r {
+			t.Errorf("Find(%#x) = %v, %v, want %v", addr, at, ok, r)
 		}
 	}
+	word := new(int) // no file's
+	if at, ok := m.Find(uintptr(unsafe.Pointer(word))); !ok || at.Path != "" {
+		t.Errorf("on the heap: %v, %v", at, ok)
+	}
+	runtime.KeepAlive(word)
 	if at, ok := m.Find(1); ok {
 		t.Errorf("Find(1) = %v", at)
 	}

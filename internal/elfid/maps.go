@@ -22,20 +22,28 @@ type Mapping struct {
 	Path       string // of the file that backs it, absolute; empty where none does
 }
 
-// Mappings are in the order of their addresses.
-type Mappings []Mapping
+// Mappings are what a process has mapped.
+type Mappings struct {
+	code     []Mapping // of files, in the order of their addresses
+	readable []Mapping // all that is; nil: the kernel is asked for each address
+}
 
-// Loaded returns what /proc/self/maps says is mapped readable into this process
-// now. Files that were deleted or replaced since have no path: what is there
-// now is not what runs. There are no mappings on systems without that file.
+// Loaded returns what is mapped into this process now. Files that were deleted or replaced since have
+// no path: what is there now is not what runs. There are no mappings on systems other than Linux.
 func Loaded() Mappings {
+	if code, ok := queryCode(); ok {
+		return Mappings{code: code}
+	}
 	f, err := os.Open("/proc/self/maps")
 	if err != nil {
-		return nil
+		return Mappings{}
 	}
 	defer f.Close()
 	return parseMaps(f)
 }
+
+// deleted is what the kernel adds to the path of a file that is gone, or that another one has replaced.
+const deleted = " (deleted)"
 
 // parseMaps reads lines such as
 //
@@ -43,46 +51,55 @@ func Loaded() Mappings {
 //
 // There are no mappings where not all lines can be read: a compiler might be missing.
 func parseMaps(r io.Reader) Mappings {
-	m := make(Mappings, 0, 128) // a process with a compiler of LLVM has some 100
+	m := Mappings{readable: make([]Mapping, 0, 256)} // a process with a compiler of LLVM has some 250
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {
 		span, rest, _ := bytes.Cut(lines.Bytes(), []byte{' '})
 		first, last, _ := bytes.Cut(span, []byte{'-'})
 		start, err1 := strconv.ParseUint(string(first), 16, 64)
 		end, err2 := strconv.ParseUint(string(last), 16, 64)
-		if err1 != nil || err2 != nil || !bytes.HasPrefix(rest, []byte{'r'}) {
+		if err1 != nil || err2 != nil || len(rest) < len("r-xp") {
 			continue
 		}
 		var path []byte
-		if i := bytes.IndexByte(rest, '/'); i >= 0 && !bytes.HasSuffix(rest, []byte(" (deleted)")) {
+		if i := bytes.IndexByte(rest, '/'); i >= 0 && !bytes.HasSuffix(rest, []byte(deleted)) {
 			path = rest[i:]
 		}
-		if n := len(m); n > 0 && m[n-1].End == uintptr(start) && m[n-1].Path == string(path) {
-			m[n-1].End = uintptr(end)
-			continue
+		at := Mapping{uintptr(start), uintptr(end), string(path)}
+		if rest[0] == 'r' {
+			m.readable = append(m.readable, at)
 		}
-		m = append(m, Mapping{uintptr(start), uintptr(end), string(path)})
+		if rest[2] == 'x' && at.Path != "" {
+			m.code = append(m.code, at)
+		}
 	}
 	if lines.Err() != nil {
-		return nil
+		return Mappings{}
 	}
 	return m
 }
 
-// Find returns the mapping that holds an address.
+// Find returns what is mapped readable at an address, when the mappings were taken or now.
 func (m Mappings) Find(addr uintptr) (Mapping, bool) {
-	i := slices.IndexFunc(m, func(r Mapping) bool { return r.Start <= addr && addr < r.End })
+	if m.readable == nil {
+		return queryAt(addr)
+	}
+	return find(m.readable, addr)
+}
+
+func find(all []Mapping, addr uintptr) (Mapping, bool) {
+	i := slices.IndexFunc(all, func(r Mapping) bool { return r.Start <= addr && addr < r.End })
 	if i < 0 {
 		return Mapping{}, false
 	}
-	return m[i], true
+	return all[i], true
 }
 
-// Named returns the files whose base name match accepts, each once, sorted.
+// Named returns the files with code whose base name match accepts, each once, sorted.
 func (m Mappings) Named(match func(base string) bool) []string {
 	var out []string
-	for i, r := range m {
-		if r.Path != "" && (i == 0 || m[i-1].Path != r.Path) && match(filepath.Base(r.Path)) {
+	for i, r := range m.code {
+		if (i == 0 || m.code[i-1].Path != r.Path) && match(filepath.Base(r.Path)) {
 			out = append(out, r.Path)
 		}
 	}
@@ -178,11 +195,11 @@ func (m Mappings) Closure(paths []string, follow func(soname string) bool) ([]*L
 func (m Mappings) check(paths ...string) error {
 	now := Loaded()
 	for _, path := range paths {
-		stays := slices.ContainsFunc(m, func(r Mapping) bool {
+		stays := slices.ContainsFunc(m.code, func(r Mapping) bool {
 			if r.Path != path {
 				return false
 			}
-			at, _ := now.Find(r.Start)
+			at, _ := find(now.code, r.Start)
 			return at.Path == path
 		})
 		if m.has(path) && !stays {
@@ -193,5 +210,5 @@ func (m Mappings) check(paths ...string) error {
 }
 
 func (m Mappings) has(path string) bool {
-	return slices.ContainsFunc(m, func(r Mapping) bool { return r.Path == path })
+	return slices.ContainsFunc(m.code, func(r Mapping) bool { return r.Path == path })
 }
