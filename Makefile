@@ -129,7 +129,7 @@ full-applications:
 
 # Tests that compare times run one at a time, without the race detector.
 test-timing: drivers-test s3server ## the tests that compare times, with nothing beside them
-	KERNSTASH_TEST_TIMING=1 $(TEST) -p 1 -parallel 1 -timeout 15m -count=1 -v -run '^TestTiming' \
+	KERNSTASH_TEST_TIMING=1 $(TEST) -p 1 -parallel 1 -timeout 25m -count=1 -v -run '^TestTiming' \
 		$$(git grep -lE 'timing\.Only\(' -- '*_test.go' | xargs -n1 dirname | sort -u | sed 's|^|./|')
 
 OTHER_GO ?= go1.27.4
@@ -151,6 +151,7 @@ cross: ## what must build elsewhere: static without runtimes, without cgo, other
 	CGO_ENABLED=0 $(GO) build -tags nogpu -o bin/kernstash-nogpu ./cmd/kernstash
 	@! ldd bin/kernstash-nogpu >/dev/null 2>&1 || { echo "bin/kernstash-nogpu is not static"; exit 1; }
 	$(GO) vet -tags nogpu ./...
+	$(GO) test -tags kernstash_shared ./internal/dl # as in the library for C hosts
 	CGO_ENABLED=0 GOARCH=arm64 $(GO) vet ./...
 	CGO_ENABLED=0 GOOS=darwin GOARCH=arm64 $(GO) vet ./...
 	CGO_ENABLED=0 GOOS=windows $(GO) vet ./...

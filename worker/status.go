@@ -168,7 +168,7 @@ type WaitOptions struct {
 }
 
 // Wait waits until there is no job left, or none that a worker will do: then no
-// worker runs, and none has for a second. It returns what is left.
+// worker runs, and none has for a second. It returns what is left, as far as it knows where there is an error.
 func Wait(ctx context.Context, s *disk.Store, o WaitOptions) (Status, error) {
 	var last Status
 	var said time.Time
@@ -181,7 +181,7 @@ func Wait(ctx context.Context, s *disk.Store, o WaitOptions) (Status, error) {
 	for first := true; ; first = false {
 		st, err := Ask(ctx, s)
 		if err != nil {
-			return st, err
+			return last, err
 		}
 		if o.Progress != nil && (first || st.Waiting != last.Waiting || st.Building != last.Building || st.Running != last.Running) {
 			o.Progress(st)

@@ -87,7 +87,7 @@ func TestDigestsAreRemembered(t *testing.T) {
 	digestOf(t, young)
 	Save()
 	keys := func() (paths []string) {
-		files, _ := parse(shared.b)
+		files, _ := checked(shared.b).parse()
 		for k := range files {
 			paths = append(paths, k.path)
 		}
@@ -168,7 +168,7 @@ func TestDerivationsAreRemembered(t *testing.T) {
 	known.digests = map[place]digest{{"/f", old}: {text: sum(""), share: true}}
 	unsaved.Store(true)
 	Save()
-	if files, derived := parse(shared.b); len(files) != 1 || len(derived) != 4 {
+	if files, derived := checked(shared.b).parse(); len(files) != 1 || len(derived) != 4 {
 		t.Errorf("the table holds %v and %v", files, derived)
 	}
 	// A process that derives nothing keeps what others have.
@@ -176,7 +176,7 @@ func TestDerivationsAreRemembered(t *testing.T) {
 	known.digests = map[place]digest{{"/g", old}: {text: sum("g"), share: true}}
 	unsaved.Store(true)
 	Save()
-	if files, derived := parse(shared.b); len(files) != 2 || len(derived) != 4 {
+	if files, derived := checked(shared.b).parse(); len(files) != 2 || len(derived) != 4 {
 		t.Errorf("after another process the table holds %v and %v", files, derived)
 	}
 	// What this process has derived is in the table also where others fill it.
@@ -190,11 +190,11 @@ func TestDerivationsAreRemembered(t *testing.T) {
 		t.Error(err)
 	}
 	Save()
-	if _, derived := parse(shared.b); len(derived) != maxLines || derived["elf z"] != "mine" {
+	if _, derived := checked(shared.b).parse(); len(derived) != maxLines || derived["elf z"] != "mine" {
 		t.Errorf("%d derivations, this process's %q", len(derived), derived["elf z"])
 	}
 	shared.b[3] ^= 1
-	if files, derived := parse(shared.b); len(files)+len(derived) != 0 {
+	if files, derived := checked(shared.b).parse(); len(files)+len(derived) != 0 {
 		t.Errorf("of a damaged table: %v, %v", files, derived)
 	}
 }
@@ -283,7 +283,7 @@ func TestDigestsOfSeveralNodes(t *testing.T) {
 		start(node)
 	}
 	of := 0
-	files, _ := parse(shared.b)
+	files, _ := checked(shared.b).parse()
 	for k := range files {
 		if k.path == state(0).path {
 			of++

@@ -201,7 +201,7 @@ func TestDigestsOfAnImage(t *testing.T) {
 		}
 	}
 	// The table that the first process wrote holds for the first mount only.
-	files, _ := parse([]byte(first))
+	files, _ := checked([]byte(first)).parse()
 	for k := range files {
 		if k.path == file && (k.mount == "" || k.mount == imageAt(file)) {
 			t.Errorf("the table holds %+v", k)

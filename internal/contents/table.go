@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
@@ -42,15 +41,26 @@ type onMount struct {
 	mount string
 }
 
+// line returns the line of the file in a table, after the digest: mount, device, inode, size, mtime, ctime, path.
+func (k onMount) line() string {
+	b := append(append([]byte{' '}, cmp.Or(k.mount, noMount)...), ' ')
+	for _, n := range []uint64{k.Device, k.Inode} {
+		b = append(strconv.AppendUint(b, n, 10), ' ')
+	}
+	for _, n := range []int64{k.Size, k.Mtime, k.Ctime} {
+		b = append(strconv.AppendInt(b, n, 10), ' ')
+	}
+	return string(append(append(b, k.path...), '\n'))
+}
+
 // table holds digests by place.
 type table struct {
 	mu      sync.Mutex
-	digests map[place]digest   // what the process has read or used
-	others  map[onMount]string // what other processes have read
-	derived map[string]string  // what was derived from contents, by [Derived]'s kind and digest, and used by the process
-	foreign map[string]string  // what other processes have derived
-	unread  []Shared           // whose tables were not needed so far
-	to      Shared             // gets what is new; nil: nobody
+	digests map[place]digest  // what the process has read or used
+	derived map[string]string // what was derived from contents, by [Derived]'s kind and digest, and used by the process
+	others  []tableText       // what other processes have read and derived
+	unread  []Shared          // whose tables were not needed so far
+	to      Shared            // gets what is new; nil: nobody
 }
 
 var known table
@@ -91,10 +101,7 @@ func (t *table) own(k place) (string, bool) {
 func (t *table) shared(k place, mount string) (string, bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	text, ok := t.others[onMount{k, mount}]
-	for !ok && t.readNext() {
-		text, ok = t.others[onMount{k, mount}]
-	}
+	text, ok := t.find(func(other tableText) (string, bool) { return other.file(onMount{k, mount}) })
 	if ok {
 		t.set(k, digest{text, mount, true})
 	}
@@ -125,24 +132,28 @@ func (t *table) derivation(key string) (string, bool) {
 	if ok {
 		return text, true
 	}
-	text, ok = t.foreign[key]
-	for !ok && t.readNext() {
-		text, ok = t.foreign[key]
-	}
+	text, ok = t.find(func(other tableText) (string, bool) { return other.derivation(key) })
 	if ok {
 		t.setDerivation(key, text)
 	}
 	return text, ok
 }
 
-// readNext reads a table that was not needed so far; false: there is none.
-func (t *table) readNext() bool {
-	if len(t.unread) == 0 {
-		return false
+// find returns what the first of the other processes' tables has in which in finds it. Tables that were not needed so far
+// are read.
+func (t *table) find(in func(tableText) (string, bool)) (string, bool) {
+	for i := 0; ; i++ {
+		if i == len(t.others) {
+			if len(t.unread) == 0 {
+				return "", false
+			}
+			t.others = append(t.others, readTable(t.unread[0]))
+			t.unread = t.unread[1:]
+		}
+		if text, ok := in(t.others[i]); ok {
+			return text, true
+		}
 	}
-	t.add(readTable(t.unread[0]))
-	t.unread = t.unread[1:]
-	return true
 }
 
 func (t *table) putDerivation(key, text string) {
@@ -159,27 +170,13 @@ func (t *table) setDerivation(key, text string) {
 	t.derived[key] = text
 }
 
-// readTable returns what the table of s holds.
-func readTable(s Shared) (files map[onMount]string, derived map[string]string) {
+// readTable returns the lines of the table of s, if it is not damaged.
+func readTable(s Shared) tableText {
 	b, err := s.ReadDigests()
 	if err != nil {
-		return nil, nil
+		return ""
 	}
-	return parse(b)
-}
-
-// add adds to what others know.
-func (t *table) add(files map[onMount]string, derived map[string]string) {
-	if t.others == nil {
-		t.others = files
-	} else {
-		maps.Copy(t.others, files)
-	}
-	if t.foreign == nil {
-		t.foreign = derived
-	} else {
-		maps.Copy(t.foreign, derived)
-	}
+	return checked(b)
 }
 
 // unsaved says that the process has read what no table holds.
@@ -206,10 +203,11 @@ func Save() {
 	}
 	// What others have written meanwhile stays. Of two that write at once one is lost, and
 	// what it knew is read again.
-	files, derived := readTable(to)
+	now := readTable(to)
 	known.mu.Lock()
-	known.add(files, derived)
+	known.others = append(known.others, now)
 	text := known.text()
+	known.others = []tableText{checked(text)} // all of them, as far as there is room
 	known.mu.Unlock()
 	if to.WriteDigests(text) != nil { // others read the files themselves meanwhile
 		unsaved.Store(true)
@@ -229,7 +227,6 @@ func (t *table) shares() Shared {
 // The table as text: a line a file, or what was derived from a content, and a last one by which damage shows.
 // Releases that know no derivations take the lines of these for damaged ones.
 const (
-	format   = "%s %s %d %d %d %d %d %s\n" // digest, mount, device, inode, size, mtime, ctime, path
 	noMount  = "-"
 	derives  = "derived " // kind, digest, text
 	lastLine = "sha256 "
@@ -244,7 +241,7 @@ func (t *table) text() []byte {
 	ofOne := make(map[string]int)   // by path
 	add := func(k onMount, text string) {
 		if all[k] == "" && ofOne[k.path] < maxOfOne && len(all) < maxLines && !strings.Contains(k.path, "\n") {
-			all[k] = fmt.Sprintf(format, text, cmp.Or(k.mount, noMount), k.Device, k.Inode, k.Size, k.Mtime, k.Ctime, k.path)
+			all[k] = text + k.line()
 			ofOne[k.path]++
 		}
 	}
@@ -253,17 +250,22 @@ func (t *table) text() []byte {
 			add(onMount{k, d.mount}, d.text)
 		}
 	}
-	for k, text := range t.others {
-		add(k, text)
+	derived := maps.Clone(t.derived)
+	if derived == nil {
+		derived = make(map[string]string)
 	}
-	lines := slices.Sorted(maps.Values(all))
-	derived := make(map[string]string, len(t.derived)+len(t.foreign))
-	maps.Copy(derived, t.derived)
-	for key, text := range t.foreign {
-		if len(derived) < maxLines {
-			derived[key] = text
+	for _, other := range slices.Backward(t.others) { // the newest first
+		files, foreign := other.parse()
+		for k, text := range files {
+			add(k, text)
+		}
+		for key, text := range foreign {
+			if _, ok := derived[key]; !ok && len(derived) < maxLines {
+				derived[key] = text
+			}
 		}
 	}
+	lines := slices.Sorted(maps.Values(all))
 	for _, key := range slices.Sorted(maps.Keys(derived)) {
 		lines = append(lines, derives+key+" "+derived[key]+"\n")
 	}
@@ -272,16 +274,47 @@ func (t *table) text() []byte {
 	return append(b, lastLine+hex.EncodeToString(sum[:])+"\n"...)
 }
 
-// parse returns what a table holds: nothing if it is damaged.
-func parse(b []byte) (files map[onMount]string, derived map[string]string) {
+// tableText is the lines of a table but the last, which was checked.
+type tableText string
+
+// checked returns the lines of a table: none if it is damaged.
+func checked(b []byte) tableText {
 	at := max(bytes.LastIndex(b, []byte(lastLine)), 0)
 	sum := sha256.Sum256(b[:at])
 	if string(b[at:]) != lastLine+hex.EncodeToString(sum[:])+"\n" {
-		return nil, nil
+		return ""
 	}
-	files = make(map[onMount]string, bytes.Count(b[:at], []byte{'\n'}))
-	derived = make(map[string]string)
-	for line := range strings.Lines(string(b[:at])) {
+	return tableText(b[:at])
+}
+
+// file returns what the table holds of a file. Few of its lines are ever asked for, so they are not parsed.
+func (t tableText) file(k onMount) (string, bool) {
+	if strings.Contains(k.path, "\n") || k.mount != "" && !isMount(k.mount) {
+		return "", false
+	}
+	at := strings.Index(string(t), k.line())
+	if at < 0 {
+		return "", false
+	}
+	text := string(t[strings.LastIndexByte(string(t[:at]), '\n')+1 : at])
+	return text, !strings.Contains(text, " ") // else it is the end of another line
+}
+
+// derivation returns what the table holds of a derivation.
+func (t tableText) derivation(key string) (string, bool) {
+	begin := derives + key + " "
+	at := strings.Index(string(t), "\n"+begin) + 1
+	if !strings.HasPrefix(string(t[at:]), begin) {
+		return "", false
+	}
+	text, _, ok := strings.Cut(string(t[at+len(begin):]), "\n")
+	return text, ok
+}
+
+// parse returns what a table holds.
+func (t tableText) parse() (files map[onMount]string, derived map[string]string) {
+	files, derived = make(map[onMount]string), make(map[string]string)
+	for line := range strings.Lines(string(t)) {
 		if line, ok := strings.CutPrefix(line, derives); ok {
 			kind, rest, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 			if digest, text, ok := strings.Cut(rest, " "); ok {

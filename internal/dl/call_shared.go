@@ -51,7 +51,7 @@ import (
 )
 
 // The library for C hosts is a cgo program in any case: it needs no purego, whose types and start every process would
-// pay for (docs/decisions/206-what-a-first-hit-touches.md).
+// pay for (docs/decisions/207-calls-and-reads-of-a-first-hit.md).
 
 // Call calls the function as in builds without cgo.
 //

@@ -99,7 +99,7 @@ func find(all []Mapping, addr uintptr) (Mapping, bool) {
 func (m Mappings) Named(match func(base string) bool) []string {
 	var out []string
 	for i, r := range m.code {
-		if (i == 0 || m.code[i-1].Path != r.Path) && match(filepath.Base(r.Path)) {
+		if (i == 0 || m.code[i-1].Path != r.Path) && match(r.Path[strings.LastIndexByte(r.Path, '/')+1:]) {
 			out = append(out, r.Path)
 		}
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/kernstash/kernstash/internal/cache"
 	"github.com/kernstash/kernstash/internal/elevated"
 	"github.com/kernstash/kernstash/internal/runlog"
+	"github.com/kernstash/kernstash/internal/safefs"
 	"github.com/kernstash/kernstash/internal/settings"
 )
 
@@ -136,7 +137,7 @@ func (in *Instance) Guard(f func() error) (err error) {
 // StartEnvironment returns the environment that the process was started with, as far as it is
 // known.
 func StartEnvironment() []string {
-	b, err := os.ReadFile("/proc/self/environ")
+	b, err := safefs.ReadSystem("/proc/self/environ")
 	if err != nil {
 		return os.Environ() // as of when our library was loaded
 	}

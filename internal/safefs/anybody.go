@@ -1,7 +1,6 @@
 package safefs
 
 import (
-	"os"
 	"runtime"
 	"strconv"
 	"strings"
@@ -22,12 +21,12 @@ var overflow = sync.OnceValues(func() (uid uint32, partial bool) {
 	if runtime.GOOS != "linux" {
 		return 0, false
 	}
-	users, err := os.ReadFile("/proc/self/uid_map")
+	users, err := ReadSystem("/proc/self/uid_map")
 	if err != nil || mapsAll(string(users)) {
 		return 0, false // also without /proc, or user namespaces
 	}
 	uid = 65534
-	if text, err := os.ReadFile("/proc/sys/kernel/overflowuid"); err == nil {
+	if text, err := ReadSystem("/proc/sys/kernel/overflowuid"); err == nil {
 		if n, err := strconv.ParseUint(strings.TrimSpace(string(text)), 10, 32); err == nil {
 			uid = uint32(n)
 		}
