@@ -66,7 +66,7 @@ func quartile(d []time.Duration) time.Duration {
 // A cold build, with the launch after it, takes at most two percent longer under the
 // layer, or five milliseconds where that is more. The first in a process, which opens the
 // library and has Go's runtime start, may take four milliseconds besides, or,
-// as the first hit, 3.2 times what a bare library of Go takes there (docs/decisions/193-bars-of-a-machine.md).
+// as the first hit, more on a machine on which a bare library of Go is slow (startBar).
 //
 // How long builds take varies by more than that. So a second layer, next to the driver,
 // measures the driver: the rest of the call is the delay. What the layer does beside the
@@ -91,8 +91,7 @@ func TestTimingOfColdBuilds(t *testing.T) {
 				const attempts = 8
 				var all coldTimes
 				for attempt := 1; ; attempt++ {
-					m := measureCold(t, d, source, c.builds, c.rounds)
-					m.library = time.Duration(bareLibrary(t, bare) * 1e3)
+					m := measureCold(t, d, source, c.builds, c.rounds, bare)
 					if attempt == 1 {
 						all = m
 					} else {
@@ -137,7 +136,7 @@ func (m *coldTimes) with(n *coldTimes) coldTimes {
 // wrong says what is beyond what was promised.
 func (m *coldTimes) wrong() string {
 	const least = 5 * time.Millisecond
-	opening := max(4*time.Millisecond, m.library*16/5)
+	opening := startBar(m.library)
 	bar := max(m.driver/50, least)
 	longer := quartile(m.under) - quartile(m.alone)
 	switch most := max(m.firstDriver/50, least) + opening; {
@@ -151,9 +150,9 @@ func (m *coldTimes) wrong() string {
 	return ""
 }
 
-func measureCold(t *testing.T, d stage.Driver, source string, builds, rounds int) coldTimes {
+func measureCold(t *testing.T, d stage.Driver, source string, builds, rounds int, bare cbuild.Bare) coldTimes {
 	t.Helper()
-	var first, firstDriver, later, driver, alone, under []time.Duration
+	var first, firstDriver, later, driver, library, alone, under []time.Duration
 	took := func(all []cold) time.Duration {
 		var took []time.Duration
 		for _, c := range all[1:] {
@@ -169,9 +168,11 @@ func measureCold(t *testing.T, d stage.Driver, source string, builds, rounds int
 			later, driver = append(later, c.delay()), append(driver, c.driver)
 		}
 		under = append(under, took(all))
+		opened, _ := bare.Opened(t)
+		library = append(library, opened)
 	}
 	return coldTimes{
 		driver: median(driver), firstDriver: median(firstDriver), later: median(later), first: median(first), firsts: first,
-		alone: alone, under: under,
+		library: median(library), alone: alone, under: under,
 	}
 }
