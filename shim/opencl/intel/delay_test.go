@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/kernstash/kernstash/internal/cbuild"
 	"github.com/kernstash/kernstash/internal/timing"
 	"github.com/kernstash/kernstash/shim/opencl/internal/stage"
 )
@@ -63,8 +62,7 @@ func secondLeast(d []time.Duration) time.Duration { return slices.Sorted(slices.
 
 // A cold build, with the launch after it, takes at most two percent longer under the
 // layer, or five milliseconds where that is more. The first in a process, which opens the
-// library and has Go's runtime start, may take four milliseconds besides, or,
-// as the first hit, more on a machine on which a bare library of Go is slow (startBar).
+// library and has Go's runtime start, may take four milliseconds besides.
 //
 // How long builds take varies by more than that. So a second layer, next to the driver,
 // measures the driver: the rest of the call is the delay. What the layer does beside the
@@ -74,7 +72,6 @@ func secondLeast(d []time.Duration) time.Duration { return slices.Sorted(slices.
 func TestTimingOfColdBuilds(t *testing.T) {
 	timing.Only(t)
 	b := newBuilder(t)
-	bare := cbuild.NewBare(t)
 	for _, d := range stage.Drivers {
 		for _, c := range []struct {
 			name, source   string
@@ -90,7 +87,7 @@ func TestTimingOfColdBuilds(t *testing.T) {
 				const attempts = 8
 				var all coldTimes
 				for attempt := 1; ; attempt++ {
-					m := measureCold(t, d, source, c.builds, c.rounds, bare)
+					m := measureCold(t, d, source, c.builds, c.rounds)
 					if attempt == 1 {
 						all = m
 					} else {
@@ -119,7 +116,6 @@ type coldTimes struct {
 	driver, firstDriver time.Duration // of builds in the driver; of the first in a process
 	later, first        time.Duration // delays
 	firsts              []time.Duration
-	library             time.Duration   // until a bare library of Go is open
 	alone, under        []time.Duration // builds without the layer, and with it, of each process
 }
 
@@ -127,15 +123,14 @@ type coldTimes struct {
 func (m *coldTimes) with(n *coldTimes) coldTimes {
 	return coldTimes{
 		driver: min(m.driver, n.driver), firstDriver: min(m.firstDriver, n.firstDriver),
-		later: min(m.later, n.later), first: min(m.first, n.first), firsts: n.firsts, library: min(m.library, n.library),
+		later: min(m.later, n.later), first: min(m.first, n.first), firsts: n.firsts,
 		alone: slices.Concat(m.alone, n.alone), under: slices.Concat(m.under, n.under),
 	}
 }
 
 // wrong says what is beyond what was promised.
 func (m *coldTimes) wrong() string {
-	const least = 5 * time.Millisecond
-	opening := startBar(m.library)
+	const least, opening = 5 * time.Millisecond, 4 * time.Millisecond
 	bar := max(m.driver/50, least)
 	longer := secondLeast(m.under) - secondLeast(m.alone)
 	switch most := max(m.firstDriver/50, least) + opening; {
@@ -149,9 +144,9 @@ func (m *coldTimes) wrong() string {
 	return ""
 }
 
-func measureCold(t *testing.T, d stage.Driver, source string, builds, rounds int, bare cbuild.Bare) coldTimes {
+func measureCold(t *testing.T, d stage.Driver, source string, builds, rounds int) coldTimes {
 	t.Helper()
-	var first, firstDriver, later, driver, library, alone, under []time.Duration
+	var first, firstDriver, later, driver, alone, under []time.Duration
 	took := func(all []cold) time.Duration {
 		var took []time.Duration
 		for _, c := range all[1:] {
@@ -167,11 +162,9 @@ func measureCold(t *testing.T, d stage.Driver, source string, builds, rounds int
 			later, driver = append(later, c.delay()), append(driver, c.driver)
 		}
 		under = append(under, took(all))
-		opened, _ := bare.Opened(t)
-		library = append(library, opened)
 	}
 	return coldTimes{
 		driver: median(driver), firstDriver: median(firstDriver), later: median(later), first: median(first), firsts: first,
-		library: median(library), alone: alone, under: under,
+		alone: alone, under: under,
 	}
 }
