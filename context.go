@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kernstash/kernstash/internal/cache"
@@ -95,8 +96,9 @@ func (x *Context[P, K]) find(ctx context.Context, id live.ID, r *engine.Request)
 type Prepared[P, K any] struct {
 	// What a hit reads comes first, and fits a cache line.
 	tier   *live.Tier[P, K, *unit[P, K]]
+	last   atomic.Pointer[live.Program[P, K, *unit[P, K]]] // of the last hit; it may have gone since
+	serial uint64                                          // of the image; 0: it reads header files, which are looked up first
 	id     live.ID
-	serial uint64 // of the image; 0: it reads header files, which are looked up first
 
 	x       *Context[P, K]
 	request engine.Request
@@ -119,7 +121,12 @@ func (x *Context[P, K]) Prepare(r Request) (*Prepared[P, K], error) {
 // Program is Context.Program of the prepared request.
 func (q *Prepared[P, K]) Program(ctx context.Context) (*Program[P, K], error) {
 	if q.serial != 0 {
-		if p := q.tier.Hit(&q.id, q.serial); p != nil {
+		if p := q.last.Load(); p != nil && q.tier.HitAgain(p, q.serial) {
+			return (*Program[P, K])(p), nil
+		}
+		p := q.tier.Hit(&q.id, q.serial)
+		q.last.Store(p)
+		if p != nil {
 			return (*Program[P, K])(p), nil
 		}
 	}

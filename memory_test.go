@@ -262,6 +262,57 @@ func TestEvictedProgramLivesWithItsUser(t *testing.T) {
 	})
 }
 
+// A prepared request asks first the program that it found last. One that was evicted
+// since, held or not, is never found again, and goes with its last user.
+func TestPreparedForgetsWhatWasEvicted(t *testing.T) {
+	t.Parallel()
+	bubble(t, func(t *testing.T, c *Cache) {
+		f := newFake(t)
+		x := fakeContextOn(c, f)
+		q, err := x.Prepare(Request{Image: image(t, src(1))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ask := func() *Program[*fakeProgram, *fakeKernel] {
+			t.Helper()
+			p, err := q.Program(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			return p
+		}
+		ask().Release()
+		held := ask()
+		if again := ask(); again != held {
+			t.Error("another program while nothing was evicted")
+		} else {
+			again.Release()
+		}
+		f.wantBuilds(1)
+		x.Clear()
+		if after := ask(); after == held {
+			t.Error("a program that was evicted")
+		} else {
+			after.Release()
+		}
+		f.wantBuilds(1) // the parts of the program that is held are shared
+		held.Release()
+		if _, _, live, _ := f.counts(); live != 1 {
+			t.Errorf("%d programs live, want 1", live)
+		}
+		ask().Release()
+		if err := x.SetLimits(0, 0); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, live, _ := f.counts(); live != 0 {
+			t.Errorf("%d programs live when all were evicted", live)
+		}
+		ask().Release()
+		ask().Release()
+		f.wantBuilds(3)
+	})
+}
+
 // oneDNN: the default capacity is 1024; set and get agree; 22 keeps 22 of 30;
 // 15→13 with 12 keeps 12; 15→10 leaves 10; 0 clears and retains nothing;
 // negative is refused.

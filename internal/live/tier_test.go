@@ -35,6 +35,10 @@ func TestHitAsksNobody(t *testing.T) {
 	ctx := t.Context()
 	allocations := testing.AllocsPerRun(100, func() {
 		p := x.Hit(&r.id, 2)
+		if !x.HitAgain(p, 2) {
+			t.Fatal("a hit that is none the second time")
+		}
+		p.Release()
 		k, err := p.Kernel(ctx, "k")
 		if err != nil || k.Native().of != p.native {
 			t.Fatalf("kernel %v, %v", k, err)
@@ -48,8 +52,8 @@ func TestHitAsksNobody(t *testing.T) {
 	if allocations != 0 {
 		t.Errorf("%v allocations a hit", allocations)
 	}
-	if got := x.Hits(); got != 202 { // of 101 runs, one of them to warm up
-		t.Errorf("%d hits counted, want 202", got)
+	if got := x.Hits(); got != 303 { // of 101 runs, one of them to warm up
+		t.Errorf("%d hits counted, want 303", got)
 	}
 }
 
