@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/store"
 )
 
@@ -55,14 +56,26 @@ func manyKeys(t *testing.T, s store.Store) {
 			}
 		}
 	})
-	n := 0
+	listed := make(map[key.Key]bool)
 	for info, err := range s.List(context.Background()) {
-		if n++; err != nil || info.Bad != nil {
-			t.Fatalf("list: %v, %v", err, info.Bad)
+		if err != nil || info.Bad != nil || listed[info.Key] {
+			t.Fatalf("list: %v, %v, twice: %t", err, info.Bad, listed[info.Key])
+		}
+		listed[info.Key] = true
+	}
+	for i := range goroutines {
+		for j := range keys {
+			seed := fmt.Sprintf("%d.%d", i, j)
+			k := New(t, seed, 1000+j).Key
+			if want := j%4 != 3; listed[k] != want {
+				_, err := s.Get(context.Background(), k)
+				t.Errorf("%s listed: %t, want %t; get: %v", seed, listed[k], want, err)
+			}
+			delete(listed, k)
 		}
 	}
-	if want := goroutines * keys * 3 / 4; n != want {
-		t.Errorf("%d entries, want %d", n, want)
+	if len(listed) > 0 {
+		t.Errorf("%d entries of nobody", len(listed))
 	}
 }
 
