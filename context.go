@@ -121,7 +121,7 @@ func (x *Context[P, K]) Prepare(r Request) (*Prepared[P, K], error) {
 // Program is Context.Program of the prepared request.
 func (q *Prepared[P, K]) Program(ctx context.Context) (*Program[P, K], error) {
 	if q.serial != 0 {
-		if p := q.last.Load(); p != nil && q.tier.HitAgain(p, q.serial) {
+		if p := q.last.Load(); p != nil && q.tier.Use(p, q.serial) {
 			return (*Program[P, K])(p), nil
 		}
 		p := q.tier.Hit(&q.id, q.serial)

@@ -2,7 +2,7 @@
 // each made once however many goroutines ask for it, counted, and released once.
 //
 // It does not know how a program is made: a [Source] makes the parts of one that
-// is not there. [Tier.Hit] and [Tier.HitAgain] ask nobody, take no lock and do not
+// is not there. [Tier.Hit] and [Tier.Use] ask nobody, take no lock and do not
 // allocate.
 package live
 
@@ -129,16 +129,16 @@ func New[P, K, T any](objects Objects[P, K, T], o Options) *Tier[P, K, T] {
 // another one's own; else nil. Owner stands for whoever asks, and is not 0.
 func (t *Tier[P, K, T]) Hit(id *ID, owner uint64) *Program[P, K, T] {
 	p := t.programs.load(id)
-	if p == nil || !t.HitAgain(p, owner) {
+	if p == nil || !t.Use(p, owner) {
 		return nil
 	}
 	return p
 }
 
-// HitAgain adds a use to a program that Hit returned once, unless it was evicted
-// since, and reports whether it did. It looks nothing up: what it reads is the
-// program itself.
-func (t *Tier[P, K, T]) HitAgain(p *Program[P, K, T], owner uint64) bool {
+// Use adds a use to a program that Hit returned before, and reports whether it did:
+// not if the program was evicted since, or is another one's own. The caller need not
+// have a use of it.
+func (t *Tier[P, K, T]) Use(p *Program[P, K, T], owner uint64) bool {
 	taken, free := p.take(owner, t.clock.Load())
 	if free {
 		t.free(p)

@@ -35,8 +35,8 @@ func TestHitAsksNobody(t *testing.T) {
 	ctx := t.Context()
 	allocations := testing.AllocsPerRun(100, func() {
 		p := x.Hit(&r.id, 2)
-		if !x.HitAgain(p, 2) {
-			t.Fatal("a hit that is none the second time")
+		if !x.Use(p, 2) {
+			t.Fatal("a hit cannot be used again")
 		}
 		p.Release()
 		k, err := p.Kernel(ctx, "k")
@@ -376,4 +376,15 @@ func stressCaller(t *testing.T, f *fake, x *fakeTier) {
 		defer k.Release()
 	}
 	p.Release()
+	if x.Use(p, r.asker) { // it may have been evicted, and released, meanwhile
+		if p.exclusiveToOther(r.asker) {
+			t.Error("another one's program is used again")
+		}
+		if _, err := p.Kernel(ctx, "k"); err == nil {
+			p.Release()
+		} else if errors.Is(err, ErrClosed) && !x.Closed() {
+			t.Error("a program is used again that was released")
+		}
+		p.Release()
+	}
 }

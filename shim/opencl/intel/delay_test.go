@@ -73,8 +73,8 @@ func (m *coldTimes) longer() time.Duration {
 //
 // How long builds take varies by more than that. So a second layer, next to the driver,
 // measures the driver: the rest of the call is the delay. What the layer does beside the
-// application is not in it, but in what builds take: the median of a process with the layer may
-// be greater by as much than that of one without that ran just before it; see longer.
+// application is not in it, but in what builds take: with the layer they may take longer by as much
+// than in a process without it that ran just before (see longer).
 func TestTimingOfColdBuilds(t *testing.T) {
 	timing.Only(t)
 	b := newBuilder(t)
