@@ -45,6 +45,10 @@ type coder struct {
 	r *wire.Reader // what is read; nil: it writes
 }
 
+// newCoder returns a coder that writes, after a tag. Most requests fit into what it begins with:
+// growing to that in steps takes as long as hashing 1 KiB.
+func newCoder(tag string) *coder { return &coder{b: append(make([]byte, 0, 160), tag...)} }
+
 // prefix writes, or reads, the type byte of a value, and its number.
 func (c *coder) prefix(kind byte, n uint64) uint64 {
 	if c.r == nil {

@@ -70,7 +70,7 @@ func NewConstants(c ...SpecConstant) (Constants, error) {
 
 // Digest returns the constants component of a key.
 func (c Constants) Digest() Digest {
-	to := &coder{b: []byte(tagConstants)}
+	to := newCoder(tagConstants)
 	to.constants(&c)
 	return sha256.Sum256(to.b)
 }

@@ -39,7 +39,7 @@ func (d Device) String() string {
 // Digest returns the device component of a key. Traits and Compiler count as
 // sets: their order does not matter.
 func (d Device) Digest() Digest {
-	c := &coder{b: []byte(tagDevice)}
+	c := newCoder(tagDevice)
 	d = d.normal()
 	c.device(&d)
 	return sha256.Sum256(c.b)

@@ -113,14 +113,14 @@ func newImage(units []Unit, sequence bool) *Image {
 		Unit
 		Digest
 	}
-	all := make([]digested, len(units))
-	for i, u := range units {
-		all[i] = digested{u, u.Digest()}
+	all := make([]digested, 0, 1) // nearly always there is one
+	for _, u := range units {
+		all = append(all, digested{u, u.Digest()})
 	}
 	if !sequence {
 		slices.SortFunc(all, func(a, b digested) int { return bytes.Compare(a.Digest[:], b.Digest[:]) })
 	}
-	c := &coder{b: []byte(tagImage)}
+	c := newCoder(tagImage)
 	c.bool(&sequence)
 	c.prefix(typeCount, uint64(len(units)))
 	for i, u := range all {

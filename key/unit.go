@@ -38,7 +38,7 @@ const unitBytes = 6 * prefixBytes
 // where Dir is set: the same files elsewhere make the same unit.
 func (u Unit) Digest() Digest {
 	h := sha256.New()
-	c := &coder{b: []byte(tagUnit)}
+	c := newCoder(tagUnit)
 	number(c, &u.Kind, math.MaxUint8)
 	c.prefix(typeBytes, uint64(len(u.Code)))
 	h.Write(c.b)
