@@ -3,9 +3,11 @@
 # `kernstash run --no-frameworks`, three times each. HOME is new for each start, so nothing else is warm. It fails where
 # the second start computes for longer than LIMIT seconds, results differ, or JAX warns.
 #
-#	run.sh KERNSTASH PYTHON FOUR.PY [LIMIT]
+# Then --no-frameworks and a memo of ptxas that does the least (memo.c) take turns, both warm.
+#
+#	run.sh KERNSTASH PYTHON FOUR.PY MEMO [LIMIT]
 set -uo pipefail
-kernstash=$1 python=$2 four=$3 limit=${4:-0.3}
+kernstash=$1 python=$2 four=$3 memo=$4 limit=${5:-0.3}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 for name in $(compgen -v KERNSTASH_) $(compgen -v JAX_); do unset "$name"; done
@@ -40,6 +42,22 @@ done
 for name in run1 run2 without2 without3; do sed "s/^/# $name: /" "$scratch/$name.err"; done
 grep -q 'switched on, of frameworks. own caches: jax (' "$scratch/run2.err" || fail "the report does not name JAX's cache"
 "$python" -c "import sys; sys.exit(not $(value "$scratch/run2.json" seconds) <= $limit)" || fail "the second start computed for more than $limit s"
+
+# The least that a memo of ptxas can cost. Nine turns, of which two are there to fill both.
+mkdir "$scratch/memo" "$scratch/kept"
+cp "$memo" "$scratch/memo/ptxas"
+with_memo=("PATH=$scratch/memo:$PATH" "PTXAS_MEMO=$scratch/kept" "PTXAS_REAL=$(command -v ptxas)")
+for n in 1 2 3 4 5 6 7 8 9; do
+	start memo$n none env "${with_memo[@]}"
+	start turn$n without "$kernstash" run --report --no-frameworks --
+	echo "# turn $n: memo $(value "$scratch/memo$n.json" seconds) s, it holds $(find "$scratch/kept" -name '*.err' | wc -l);" \
+		"kernstash $(value "$scratch/turn$n.json" seconds) s, $(tr '\n' ' ' <"$scratch/turn$n.err")"
+done
+median() { for n in 3 4 5 6 7 8 9; do value "$scratch/$1$n.json" seconds; done | sort -n | sed -n 4p; }
+ours=$(median turn) least=$(median memo)
+echo "# medians of seven turns: --no-frameworks $ours s, a memo of ptxas $least s"
+[ "$(find "$scratch/kept" -name '*.err' | wc -l)" -gt 10 ] || fail "the memo was not asked: ptxas is found in another way"
+"$python" -c "import sys; sys.exit(not $ours <= 1.1 * $least)" || fail "--no-frameworks takes more than 1.1 times what a memo of ptxas takes"
 
 # What JAX keeps is counted with ours, evicted and cleared; then JAX goes on.
 export XDG_CACHE_HOME=$scratch/with
