@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync"
 )
 
 // SpecConstant is the value of one specialization constant, as the bytes that
@@ -70,6 +71,16 @@ func NewConstants(c ...SpecConstant) (Constants, error) {
 
 // Digest returns the constants component of a key.
 func (c Constants) Digest() Digest {
+	if len(c) == 0 {
+		return noConstants()
+	}
+	return c.sum()
+}
+
+// noConstants is the digest of none, which most requests have.
+var noConstants = sync.OnceValue(func() Digest { return Constants(nil).sum() })
+
+func (c Constants) sum() Digest {
 	to := newCoder(tagConstants)
 	to.constants(&c)
 	return sha256.Sum256(to.b)
