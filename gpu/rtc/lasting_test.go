@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -98,6 +99,36 @@ template __global__ void copy<float>(const float *, float *, int);
 					before = after
 				}
 			}
+		}
+	}
+}
+
+// TestDisabledWarningsLast: after a compile with -w, ptxas of 11.8 warns of nothing in the thread's next one. Its code is the same.
+func TestDisabledWarningsLast(t *testing.T) {
+	t.Parallel()
+	if inOwnProcess(t) {
+		return
+	}
+	runtime.LockOSThread()
+	for _, l := range nvrtcs(t) {
+		major, minor := l.Version()
+		compile := func(more ...string) *rtc.Output {
+			source := []byte("extern \"C\" __global__ void k(int *out) { out[0] = 1; }\n")
+			out, err := l.Compile(rtc.Request{Source: source, Name: "k.cu", Options: append([]string{"-arch=sm_80"}, more...)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		const warning = "ptxas warning"
+		before := compile("--device-debug", "--generate-line-info")
+		compile("-w")
+		next, last := compile("--device-debug", "--generate-line-info"), compile("--device-debug", "--generate-line-info")
+		if !sameCode(before, next) || !sameCode(before, last) || before.Log() != last.Log() {
+			t.Errorf("%d.%d: another result after -w: %s; later: %s", major, minor, firstDifference(before, next), firstDifference(before, last))
+		}
+		if got, want := strings.Contains(next.Log(), warning), strings.Contains(before.Log(), warning) && major > 11; got != want {
+			t.Errorf("%d.%d: ptxas warns right after -w: %t, want %t", major, minor, got, want)
 		}
 	}
 }
