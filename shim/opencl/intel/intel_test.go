@@ -411,8 +411,7 @@ func bareLibrary(t *testing.T, bare cbuild.Bare) float64 {
 // ratios to what is measured beside them: bareCalls and bareLibrary (docs/decisions/193-bars-of-a-machine.md).
 // The two take turns, and the machine is other people's too: of each figure the least of the rounds so far
 // counts, on both sides, and the test ends with the first round after which all three bars are met. A round's
-// figure for first hits, one a process, is the lower quartile of forty; that of later ones the least of five
-// processes' medians.
+// figure for first hits, one a process, is the lower quartile of forty.
 func TestTimingOfIntelHits(t *testing.T) {
 	timing.Only(t)
 	b := newBuilder(t)
@@ -447,10 +446,6 @@ func TestTimingOfIntelHits(t *testing.T) {
 			for range 24 {
 				driver, ours := inOwn(), b.process(t, layer, source, "", c.rounds)
 				byHand := b.process(t, layer, source, "", c.rounds, "restore")
-				for range 4 { // what a process finds of memory and of other people's work decides more than its builds
-					d, o := inOwn(), b.process(t, layer, source, "", c.rounds)
-					driver.median, ours.median = min(driver.median, d.median), min(ours.median, o.median)
-				}
 				t.Logf("%d bytes: driver's own %.1f µs, ours %.1f µs (%.2f ×, %+.1f µs), binary by hand %.1f µs; first in a process %.0f and %.0f µs; %+d and %+d KiB; %d, %d and %d page faults a build",
 					byHand.size, driver.median, ours.median, ours.median/driver.median, ours.median-driver.median,
 					byHand.median, driver.first, ours.first, driver.resident, ours.resident,
