@@ -113,7 +113,7 @@ func newImage(units []Unit, sequence bool) *Image {
 		Unit
 		Digest
 	}
-	all := make([]digested, 0, 1) // nearly always there is one
+	all := make([]digested, 0, 1) // one, as there nearly always is, needs no allocation
 	for _, u := range units {
 		all = append(all, digested{u, u.Digest()})
 	}
