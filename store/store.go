@@ -51,8 +51,22 @@ type Locker interface {
 // FirstGetter is what a Store offers that can leave unread what few who hit need.
 type FirstGetter interface {
 	// GetFirst is Get for a caller that needs the first binary alone: the others may be left unread,
-	// and unchecked, as the artifact's Rest.
-	GetFirst(ctx context.Context, k key.Key) (*Entry, error)
+	// and unchecked, as the artifact's Rest. The code may be in the memory of buf, which the store does
+	// not touch once it has returned.
+	GetFirst(ctx context.Context, k key.Key, buf *Buffer) (*Entry, error)
+}
+
+// Buffer is memory that code is read into: getting new memory for large code takes about as long as reading it. The
+// zero value has none. A Buffer holds the code of one entry at a time; who uses it again has to know that nobody reads
+// that code any more.
+type Buffer struct{ memory []byte }
+
+// Bytes returns n bytes, of any content. They share their memory with those that it returned before, if that was enough.
+func (b *Buffer) Bytes(n int64) []byte {
+	if int64(cap(b.memory)) < n {
+		b.memory = make([]byte, n)
+	}
+	return b.memory[:n]
 }
 
 // Kind says what a blob is of.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -62,6 +63,7 @@ type Engine struct {
 	waits    waits
 	busy     busy
 	builds   flight.Open[key.Key, building] // that equal requests of the process share
+	buffers  sync.Pool                      // of *store.Buffer: see Group.Release
 
 	precompiled headers.Precompiled
 
@@ -79,6 +81,7 @@ func New(o Options) *Engine {
 		e.stores = append(e.stores, o.Store)
 	}
 	e.stores = append(e.stores, o.Layers...)
+	e.buffers.New = func() any { return new(store.Buffer) }
 	e.locker, _ = e.store.(store.Locker)
 	refresh := o.Settings.Mode == settings.ModeRefresh
 	e.keeper = keep.New(keep.Options{
@@ -146,16 +149,18 @@ type found struct {
 	why   reason.Reason // of the miss
 }
 
-// find asks the store, then the layers. With first they may leave all but the first binary
-// unread.
-func (e *Engine) find(ctx context.Context, k key.Key, first bool) found {
+// find asks the store, then the layers. With a buffer they may leave all but the first binary
+// unread; see store.FirstGetter.
+func (e *Engine) find(ctx context.Context, k key.Key, buf *store.Buffer) found {
 	why := reason.MissTierOff
 	for i, s := range e.stores {
-		get := s.Get
-		if s, ok := s.(store.FirstGetter); ok && first {
-			get = s.GetFirst
+		var entry *store.Entry
+		var err error
+		if first, ok := s.(store.FirstGetter); ok && buf != nil {
+			entry, err = first.GetFirst(ctx, k, buf)
+		} else {
+			entry, err = s.Get(ctx, k)
 		}
-		entry, err := get(ctx, k)
 		if err == nil {
 			if s == e.store {
 				contents.SaveSoon()
@@ -174,7 +179,7 @@ func (e *Engine) find(ctx context.Context, k key.Key, first bool) found {
 // without counting it; nil: nothing. An entry that is damaged behind that goes: it would be
 // served for ever, and nobody would store it anew.
 func (e *Engine) Artifact(ctx context.Context, k key.Key) *store.Artifact {
-	f := e.find(ctx, k, false)
+	f := e.find(ctx, k, nil)
 	if f.entry == nil {
 		if f.why == reason.MissDigest {
 			e.discard(ctx, e.store, k)

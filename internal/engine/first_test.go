@@ -2,9 +2,13 @@ package engine
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -132,4 +136,97 @@ func TestDamageBehindTheFirst(t *testing.T) {
 			t.Errorf("it is not stored anew: %v", a)
 		}
 	}
+}
+
+// stash stores n programs whose code is read into a buffer, and returns requests for them, and the code.
+func stash(t *testing.T, root string, n int) (requests []Request, code [][]byte) {
+	t.Helper()
+	for i := range n {
+		text := fmt.Sprintf("kernel void k%d() {}", i)
+		a := artifact(text)
+		a.Binaries[0].Data = bytes.Repeat([]byte(text), 256<<10/len(text)+i)
+		requests, code = append(requests, Request{Image: source(t, text), First: true}), append(code, a.Binaries[0].Data)
+		stored(t, start(t, root, "on"), requests[i], a)
+	}
+	return requests, code
+}
+
+// What is read goes into the memory of what was released, and into no other.
+func TestReleasedMemoryIsUsedAgain(t *testing.T) {
+	t.Parallel()
+	root := newRoot(t)
+	requests, want := stash(t, root, 4)
+	run := start(t, root, "on")
+	ask := func(i int) (*Group, []byte) {
+		g := begin(t, run.session(newHost(t)), requests[i]).Group(0)
+		return g, wantStep(t, g, Hit).Artifact.Binaries[0].Data
+	}
+	intact := func(i int, code []byte) {
+		t.Helper()
+		if !bytes.Equal(code, want[i]) {
+			t.Errorf("the code of %d is changed", i)
+		}
+	}
+	// These are read for as long as somebody likes: one is not loaded, one refused, one not released.
+	asked, code0 := ask(0)
+	asked.Release()
+	loaded, code1 := ask(1)
+	loaded.Loaded(time.Millisecond)
+	refused, code2 := ask(2)
+	refused.Rejected(t.Context(), errors.New("no"))
+	refused.Release()
+	again := false
+	for range 100 { // the race detector has a pool forget some
+		g, code := ask(3)
+		intact(3, code)
+		g.Loaded(time.Millisecond)
+		g.Release()
+		g.Release()
+		next, other := ask(3)
+		third, yetOther := ask(3)
+		again = again || &code[0] == &other[0]
+		if &other[0] == &yetOther[0] {
+			t.Fatal("two have one memory")
+		}
+		for _, g := range []*Group{next, third} {
+			g.Loaded(time.Millisecond)
+			g.Release()
+		}
+	}
+	if !again {
+		t.Error("memory is not used again")
+	}
+	intact(0, code0)
+	intact(1, code1)
+	intact(2, code2)
+}
+
+// However many load at once, each has the code that it asked for until it releases it.
+func TestReleaseByMany(t *testing.T) {
+	t.Parallel()
+	root := newRoot(t)
+	requests, want := stash(t, root, 8)
+	s := start(t, root, "on").session(newHost(t))
+	var all sync.WaitGroup
+	for i := range requests {
+		all.Go(func() {
+			for range 50 {
+				tx, err := s.Begin(t.Context(), requests[i])
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				g := tx.Group(0)
+				step := g.Next(t.Context())
+				runtime.Gosched()
+				if step.Kind != Hit || !bytes.Equal(step.Artifact.Binaries[0].Data, want[i]) {
+					t.Errorf("%d: another's code, or none: %v", i, step.Kind)
+					return
+				}
+				g.Loaded(time.Millisecond)
+				g.Release()
+			}
+		})
+	}
+	all.Wait()
 }

@@ -43,7 +43,8 @@ type Group struct {
 	s    *Session
 	what key.Digest // see What
 
-	first bool // see Request.First
+	first  bool          // see Request.First
+	buffer *store.Buffer // that the artifact of the last hit is read into; nil: none
 
 	// reading is what the image reads there; nil: nothing.
 	reading *headers.Set
@@ -251,6 +252,17 @@ func (g *Group) end() {
 	g.spent(0)
 	g.endLead()
 	g.step, g.phase = Step{}, over
+}
+
+// Release says, after Loaded, that nobody reads the artifact of a request with First any more: the
+// code of the next one may be read into its memory. A caller that does not know leaves it to the collector.
+func (g *Group) Release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.phase == over && g.buffer != nil {
+		g.s.e.buffers.Put(g.buffer)
+		g.buffer = nil
+	}
 }
 
 // Cost returns what a build that has ended costs: what it took, or its part of that where the process built other

@@ -8,6 +8,7 @@ import (
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/reason"
 	"github.com/kernstash/kernstash/stats"
+	"github.com/kernstash/kernstash/store"
 )
 
 // look decides what the mode and the stores say.
@@ -28,15 +29,31 @@ func (g *Group) look(ctx context.Context) {
 		}
 	case mode == settings.ModeObserve:
 		if g.join() {
-			g.observe(e.find(ctx, g.job.Key, false))
+			g.observe(e.find(ctx, g.job.Key, nil))
 		}
 	default:
-		if f := e.find(ctx, g.job.Key, g.first); f.entry != nil {
+		if f := g.find(ctx); f.entry != nil {
 			g.hit(f)
 		} else {
 			g.missed, g.phase = f.why, locking
 		}
 	}
+}
+
+// find is Engine.find, of what the group needs of the artifact.
+func (g *Group) find(ctx context.Context) found {
+	e := g.s.e
+	if !g.first {
+		return e.find(ctx, g.job.Key, nil)
+	}
+	buf := e.buffers.Get().(*store.Buffer)
+	f := e.find(ctx, g.job.Key, buf)
+	if f.entry == nil {
+		e.buffers.Put(buf)
+		return f
+	}
+	g.buffer = buf
+	return f
 }
 
 // observe notes what a hit would have served, and has the caller build.
@@ -79,7 +96,7 @@ func (g *Group) lock(ctx context.Context) {
 		// Another process may have stored it between our look and our lock. (A
 		// damaged entry that nobody built anew is damaged still.)
 		g.unlock = unlock
-		g.foundAgain(g.s.e.find(ctx, g.job.Key, g.first))
+		g.foundAgain(g.find(ctx))
 	default:
 		g.unlock = unlock
 		g.miss(g.missed, absent)

@@ -56,7 +56,7 @@ func (g *Group) Stored(ctx context.Context) (*store.Artifact, error) {
 		return nil, &store.MissError{Reason: reason.MissRefresh}
 	}
 	start := time.Now()
-	f := e.find(ctx, k, false)
+	f := e.find(ctx, k, nil)
 	took := time.Since(start)
 	if f.entry == nil {
 		e.countMiss(f.why)
@@ -93,7 +93,7 @@ func (g *Group) Store(ctx context.Context, a *store.Artifact) (res store.PutResu
 		return store.Failed, "", fmt.Errorf("built in %v: %w", a.Cost, ErrNotCacheable)
 	}
 	entry := newEntry(job.Key, job.Recipe, a, a.Cost)
-	there := e.find(ctx, job.Key, false)
+	there := e.find(ctx, job.Key, nil)
 	if there.entry != nil && e.settings.Mode == settings.ModeObserve {
 		e.countCompared(job.Key, job.Key.Short(), compare(a, there.entry.Artifact))
 		return store.Existing, "", nil

@@ -35,7 +35,7 @@ type Request struct {
 	Devices    []int      // ordinals; none means all of them
 
 	// First says that the first binary of an artifact is enough: the others may be left
-	// unread. It is no part of what is asked for.
+	// unread. It is no part of what is asked for. See [Group.Release].
 	First bool
 }
 

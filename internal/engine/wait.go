@@ -168,7 +168,7 @@ func (e *Engine) lockBuild(ctx context.Context, k key.Key, bound func() time.Dur
 		if w.abandoned.Load() {
 			return
 		}
-		if w.found = e.find(context.Background(), k, false); w.found.entry != nil && w.unlock != nil {
+		if w.found = e.find(context.Background(), k, nil); w.found.entry != nil && w.unlock != nil {
 			w.unlock() // others who wait need not wait until it is loaded
 			w.unlock = nil
 		}

@@ -54,7 +54,7 @@ var valuesMutants = []mutant{
 	},
 	{
 		10, "what is near is prefetched", "store/tiered/prefetch.go",
-		"		if _, err := p.s.Near.GetFirst(p.ctx, k); err == nil {\n			p.Near++\n		} else {\n			p.keys[k] = true\n		}\n", "		p.keys[k] = true\n",
+		"		if _, err := p.s.Near.GetFirst(p.ctx, k, new(store.Buffer)); err == nil {\n			p.Near++\n		} else {\n			p.keys[k] = true\n		}\n", "		p.keys[k] = true\n",
 		"", "TestPrefetch",
 	},
 	{

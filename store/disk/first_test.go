@@ -59,7 +59,7 @@ func TestBytesOfAFirst(t *testing.T) {
 		const header = 1000 // at most
 		reads.Store(0)
 		counted := counts.Snapshot().Get(stats.DiskBytesRead)
-		got, err := s.GetFirst(bg, e.Key)
+		got, err := s.GetFirst(bg, e.Key, new(store.Buffer))
 		must(t, err)
 		counted = counts.Snapshot().Get(stats.DiskBytesRead) - counted
 		want, tolerance := info.Size(), int64(0)
@@ -119,7 +119,7 @@ func TestDamageBehindTheFirst(t *testing.T) {
 			} else {
 				c.damage(t, binPath(s, e.Key))
 			}
-			got, err := s.GetFirst(bg, e.Key)
+			got, err := s.GetFirst(bg, e.Key, new(store.Buffer))
 			if missed := new(store.MissError); c.first == hits {
 				must(t, err)
 				firstOf(t, got, e)
@@ -137,7 +137,7 @@ func TestDamageBehindTheFirst(t *testing.T) {
 				want = store.Stored
 			}
 			put(t, s, e, want)
-			got, err = s.GetFirst(bg, e.Key)
+			got, err = s.GetFirst(bg, e.Key, new(store.Buffer))
 			must(t, err)
 			firstOf(t, got, e)
 			wantHit(t, s, e)
@@ -170,7 +170,7 @@ func TestEveryFaultOfAFirst(t *testing.T) {
 		o.hooks.OffFor = time.Nanosecond
 		s := New(o)
 		defer s.Close()
-		return s.GetFirst(bg, e.Key)
+		return s.GetFirst(bg, e.Key, new(store.Buffer))
 	}
 	plan := faultfs.New()
 	_, err := get(plan)

@@ -18,17 +18,18 @@ import (
 // Get returns the entry of k; see [store.Store]. A hit opens one file, reads
 // it and checks its digests. Damage that it meets is counted.
 func (s *Store) Get(ctx context.Context, k key.Key) (*store.Entry, error) {
-	return s.find(ctx, &k, false)
+	return s.find(ctx, &k, nil)
 }
 
 // GetFirst is Get for a caller that needs the first binary alone; see [store.FirstGetter].
-func (s *Store) GetFirst(ctx context.Context, k key.Key) (*store.Entry, error) {
-	return s.find(ctx, &k, true)
+func (s *Store) GetFirst(ctx context.Context, k key.Key, buf *store.Buffer) (*store.Entry, error) {
+	return s.find(ctx, &k, buf)
 }
 
-func (s *Store) find(ctx context.Context, k *key.Key, first bool) (e *store.Entry, err error) {
+// find is GetFirst, and Get where buf is nil.
+func (s *Store) find(ctx context.Context, k *key.Key, buf *store.Buffer) (e *store.Entry, err error) {
 	err = s.at.Look(ctx, func(r *rootdir.Root) error {
-		e, err = s.get(r, k, first)
+		e, err = s.get(r, k, buf)
 		return err
 	})
 	return e, rootdir.Miss(err)
@@ -36,10 +37,10 @@ func (s *Store) find(ctx context.Context, k *key.Key, first bool) (e *store.Entr
 
 // get looks at the numbers of the leaf directory: 0 by its path, and then, since names
 // may collide, the others. It never stops at a gap: eviction makes them.
-func (s *Store) get(r *rootdir.Root, k *key.Key, first bool) (*store.Entry, error) {
+func (s *Store) get(r *rootdir.Root, k *key.Key, buf *store.Buffer) (*store.Entry, error) {
 	names := s.at.Names(*k)
 	path := names.File(rootdir.BinName(0))
-	e, err := s.getFile(r.Dir, path, k, first)
+	e, err := s.getFile(r.Dir, path, k, buf)
 	if err == nil {
 		return e, nil
 	}
@@ -57,7 +58,7 @@ func (s *Store) get(r *rootdir.Root, k *key.Key, first bool) (*store.Entry, erro
 		if n == 0 {
 			continue
 		}
-		e, err := s.getFile(leaf, rootdir.BinName(n), k, first)
+		e, err := s.getFile(leaf, rootdir.BinName(n), k, buf)
 		if err == nil {
 			return e, nil
 		}
@@ -66,15 +67,15 @@ func (s *Store) get(r *rootdir.Root, k *key.Key, first bool) (*store.Entry, erro
 	return nil, before
 }
 
-func (s *Store) getFile(d safefs.Dir, path string, k *key.Key, first bool) (*store.Entry, error) {
+func (s *Store) getFile(d safefs.Dir, path string, k *key.Key, buf *store.Buffer) (*store.Entry, error) {
 	f, info, err := s.at.OpenBin(d, path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
 	var a *store.Artifact
-	if first {
-		_, a, err = rootdir.ReadFirst(f, info, k)
+	if buf != nil {
+		_, a, err = rootdir.ReadFirst(f, info, k, buf)
 	} else {
 		_, a, err = rootdir.ReadBin(f, info, k, format.DecodeBin)
 	}

@@ -76,7 +76,7 @@ func TestVet(t *testing.T) {
 	}
 	v.set("two")
 	wantMiss(t, s, e.Key, reason.MissUntrusted)
-	if _, err := s.GetFirst(bg, e.Key); missReasonOf(err) != reason.MissUntrusted {
+	if _, err := s.GetFirst(bg, e.Key, new(store.Buffer)); missReasonOf(err) != reason.MissUntrusted {
 		t.Errorf("get first: %v", err)
 	}
 	if err := open(e.Key); missReasonOf(err) != reason.MissUntrusted {

@@ -179,22 +179,24 @@ func manyBlobs(t *testing.T, _ store.Store, b store.Blobs) {
 }
 
 // getFirst: what is read is what was put, and of what is not form and size are told. It cannot be
-// stored in the place of the whole.
+// stored in the place of the whole. A buffer is used again, and what is in another one stays.
 func getFirst(t *testing.T, s store.Store, f store.FirstGetter) {
+	var kept *store.Artifact
+	buf := new(store.Buffer)
 	cancelled, cancel := context.WithCancel(context.Background())
 	cancel()
 	for i, size := range []int{1, 1000, 1 << 20, 3 << 20} {
 		e := New(t, strconv.Itoa(i), size)
 		e.Artifact.Binaries = append(e.Artifact.Binaries,
 			store.Binary{Form: store.FormIntermediate, Data: Code("PTX", 2*size)}, store.Binary{Form: store.FormDeferred, Data: []byte{0}})
-		if got, err := f.GetFirst(context.Background(), e.Key); !errors.Is(err, store.ErrNotFound) || !errors.As(err, new(*store.MissError)) || got != nil {
+		if got, err := f.GetFirst(context.Background(), e.Key, buf); !errors.Is(err, store.ErrNotFound) || !errors.As(err, new(*store.MissError)) || got != nil {
 			t.Fatalf("%d bytes: %v, %v; want no entry and a *store.MissError", size, got, err)
 		}
 		put(t, s, e, store.Stored)
-		if got, err := f.GetFirst(cancelled, e.Key); !errors.Is(err, context.Canceled) || !errors.Is(err, store.ErrNotFound) || got != nil {
+		if got, err := f.GetFirst(cancelled, e.Key, buf); !errors.Is(err, context.Canceled) || !errors.Is(err, store.ErrNotFound) || got != nil {
 			t.Errorf("%d bytes: %v, %v; want a miss that wraps the context's error", size, got, err)
 		}
-		got, err := f.GetFirst(context.Background(), e.Key)
+		got, err := f.GetFirst(context.Background(), e.Key, buf)
 		if err != nil {
 			t.Fatalf("%d bytes: %v", size, err)
 		}
@@ -220,6 +222,16 @@ func getFirst(t *testing.T, s store.Store, f store.FirstGetter) {
 		}
 		clear(a.Binaries[0].Data)
 		mustGet(t, s, e.Key, e.Artifact)
+		if kept != nil && !bytes.Equal(kept.Binaries[0].Data, Code("kept", len(kept.Binaries[0].Data))) {
+			t.Errorf("%d bytes: what is in another buffer is changed", size)
+		}
+		other := New(t, "kept"+strconv.Itoa(i), size)
+		other.Artifact.Binaries[0].Data = Code("kept", size)
+		put(t, s, other, store.Stored)
+		if got, err = f.GetFirst(context.Background(), other.Key, new(store.Buffer)); err != nil {
+			t.Fatalf("%d bytes: %v", size, err)
+		}
+		kept = got.Artifact
 	}
 }
 

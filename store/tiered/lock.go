@@ -239,7 +239,7 @@ func (s *Store) isNear(ctx context.Context, k key.Key) bool {
 	if s.comes(k) != nil {
 		return true
 	}
-	_, err := s.Near.GetFirst(ctx, k)
+	_, err := s.Near.GetFirst(ctx, k, new(store.Buffer))
 	return err == nil
 }
 

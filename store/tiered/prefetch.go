@@ -87,7 +87,7 @@ func (p *prefetch) know(app string) bool {
 	p.Listed = len(p.list.Keys)
 	p.keys, p.manifests = make(map[key.Key]bool), make(map[key.Digest]bool)
 	for _, k := range p.list.Keys {
-		if _, err := p.s.Near.GetFirst(p.ctx, k); err == nil {
+		if _, err := p.s.Near.GetFirst(p.ctx, k, new(store.Buffer)); err == nil {
 			p.Near++
 		} else {
 			p.keys[k] = true

@@ -180,23 +180,24 @@ func New(near Near, o Options) *Store {
 // Get returns the entry of k from the nearest store that has it; see [store.Store]. A miss for
 // MissRemote or MissUntrusted says that the near store has none, and what was the matter farther.
 func (s *Store) Get(ctx context.Context, k key.Key) (*store.Entry, error) {
-	return s.get(ctx, k, false)
+	return s.get(ctx, k, nil)
 }
 
 // GetFirst is Get for a caller that needs the first binary alone; see [store.FirstGetter]. Far stores leave
 // nothing unread.
-func (s *Store) GetFirst(ctx context.Context, k key.Key) (*store.Entry, error) {
-	return s.get(ctx, k, true)
+func (s *Store) GetFirst(ctx context.Context, k key.Key, buf *store.Buffer) (*store.Entry, error) {
+	return s.get(ctx, k, buf)
 }
 
-func (s *Store) get(ctx context.Context, k key.Key, first bool) (e *store.Entry, err error) {
+// get is GetFirst, and Get where buf is nil.
+func (s *Store) get(ctx context.Context, k key.Key, buf *store.Buffer) (e *store.Entry, err error) {
 	if s.ahead.Load() > 0 { // first, as what is not coming any more is near
 		if e := cmp.Or(s.takeArrived(k), s.comes(k)); e != nil && ctx.Err() == nil {
 			return own(e), nil
 		}
 	}
-	if first {
-		e, err = s.Near.GetFirst(ctx, k)
+	if buf != nil {
+		e, err = s.Near.GetFirst(ctx, k, buf)
 	} else {
 		e, err = s.Near.Get(ctx, k)
 	}

@@ -150,7 +150,9 @@ func (n near) PutBlob(context.Context, store.Kind, key.Digest, []byte) error { r
 
 func (n near) HasBlob(store.Kind, key.Digest, int64) bool { return false }
 
-func (n near) GetFirst(ctx context.Context, k key.Key) (*store.Entry, error) { return n.Get(ctx, k) }
+func (n near) GetFirst(ctx context.Context, k key.Key, _ *store.Buffer) (*store.Entry, error) {
+	return n.Get(ctx, k)
+}
 
 // hangTime is how long one hangs that hangs.
 const hangTime = 10 * time.Minute

@@ -102,6 +102,12 @@ func (t *ticket) Next(result front.Message) (front.Step, bool) {
 	default:
 		step.Program = t.follow()
 	}
+	if !givenUp {
+		for _, u := range t.units {
+			u.artifact = nil // whose memory the next hit may be read into
+			u.Group.Release()
+		}
+	}
 	t.waitStored(outcomes)
 	return step, true
 }

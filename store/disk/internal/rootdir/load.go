@@ -153,8 +153,8 @@ func ReadBin(f safefs.File, info safefs.Info, k *key.Key, decode Decode) (*forma
 	return h, a, err
 }
 
-// ReadFirst is ReadBin of an entry of key k whose other binaries need not be read.
-func ReadFirst(f safefs.File, info safefs.Info, k *key.Key) (*format.Header, *store.Artifact, error) {
+// ReadFirst is ReadBin of an entry of key k whose other binaries need not be read. The code of a large one is in buf.
+func ReadFirst(f safefs.File, info safefs.Info, k *key.Key, buf *store.Buffer) (*format.Header, *store.Artifact, error) {
 	if info.Size < firstLeast {
 		return ReadBin(f, info, k, format.DecodeBin)
 	}
@@ -165,7 +165,7 @@ func ReadFirst(f safefs.File, info safefs.Info, k *key.Key) (*format.Header, *st
 	if h.Key != *k {
 		return h, nil, ErrCollision
 	}
-	b := make([]byte, h.FirstBytes())
+	b := buf.Bytes(h.FirstBytes())
 	if _, err := f.ReadAt(b, h.HeaderBytes); err != nil {
 		return nil, nil, truncated(err)
 	}
