@@ -30,6 +30,7 @@ COMMIT := $(addprefix -X main.commit=,$(shell git describe --always --abbrev=40 
 build: ## build the command into bin/
 ifneq ($(LAUNCHER),)
 	$(WHOLE) -o $(BIN)-full ./cmd/kernstash
+	$(WHOLE) -o $(dir $(BIN))kernstash-compile ./cmd/kernstash/kernstash-compile
 	$(MAKE) -s -C shim/launcher OUT=$(abspath $(dir $(BIN)))
 else
 	$(WHOLE) -o $(BIN) ./cmd/kernstash

@@ -45,7 +45,7 @@ func install(lib *cbuild.Built) error {
 	if err := os.MkdirAll(bin, 0o700); err != nil {
 		return err
 	}
-	if err := cbuild.Command(filepath.Join(bin, "kernstash-full")); err != nil {
+	if err := errors.Join(cbuild.Command(filepath.Join(bin, "kernstash-full")), cbuild.CompileCommand(filepath.Join(bin, "kernstash-compile"))); err != nil {
 		return err
 	}
 	const commands = `

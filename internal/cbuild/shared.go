@@ -160,13 +160,22 @@ func Shim(shim, name, out string) error {
 // Command puts the command kernstash into the file out. As Library does it is built once for
 // all packages where nothing has changed.
 func Command(out string) error {
+	return command(out, "lock-command", "./cmd/kernstash")
+}
+
+// CompileCommand is Command for the part that compilers are started through.
+func CompileCommand(out string) error {
+	return command(out, "lock-compile", "./cmd/kernstash/kernstash-compile")
+}
+
+func command(out, lock, pkg string) error {
 	root, err := Root()
 	if err != nil {
 		return err
 	}
 	dir, name := filepath.Split(out)
-	return forAll(root, "lock-command", dir, func(in string) ([]string, error) {
-		return []string{name}, run(root, "the command", "go", "build", "-o", filepath.Join(in, name), "./cmd/kernstash")
+	return forAll(root, lock, dir, func(in string) ([]string, error) {
+		return []string{name}, run(root, "the command", "go", "build", "-o", filepath.Join(in, name), pkg)
 	})
 }
 

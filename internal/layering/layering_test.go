@@ -214,7 +214,7 @@ var clients = []string{"github.com/redis/go-redis", "github.com/minio/minio-go"}
 func TestClientsAreNotLinked(t *testing.T) {
 	t.Parallel()
 	all := list(t, "-deps", ".", "./gpu/opencl", "./gpu/opencl/layer", "./gpu/cuda", "./gpu/rtc/...", "./gpu/levelzero/layer",
-		"./internal/inprocess", "./agent/client", "./capi", "./worker", "./store/remote", "./bundle")
+		"./internal/inprocess", "./agent/client", "./capi", "./worker", "./store/remote", "./bundle", "./cmd/kernstash/kernstash-compile")
 	if len(all) < 50 {
 		t.Fatalf("only %d packages found", len(all))
 	}
@@ -240,6 +240,21 @@ func TestClientsAreNotLinked(t *testing.T) {
 			if engine && from != "cmd/kernstash/internal/remotes" {
 				t.Errorf("%s imports %s, which is for cmd/kernstash/internal/remotes alone", from, to)
 			}
+		}
+	}
+}
+
+// TestLittleStartsCompilers: what compilers are started through links no runtime, whose libraries would have to be opened
+// by a dynamic linker (docs/decisions/209-command-of-compilers.md).
+func TestLittleStartsCompilers(t *testing.T) {
+	t.Parallel()
+	all := list(t, "-deps", "./cmd/kernstash/kernstash-compile")
+	if len(all) < 100 || len(all) > 220 {
+		t.Errorf("%d packages are linked, want 100 to 220", len(all))
+	}
+	for _, p := range all {
+		if below, ours := within(p.ImportPath); ours && under(below, "gpu") || p.Module != nil && p.Module.Path == "github.com/ebitengine/purego" {
+			t.Errorf("%s is linked", p.ImportPath)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package launcher
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -100,5 +101,65 @@ int main() { FILE *f = fopen("k.cubin", "w"); fputs("code", f); f = fopen("runs"
 				t.Errorf("the compiler ran %d times, want %d", len(runs), len(tt.runs))
 			}
 		})
+	}
+}
+
+// TestCommandOfCompilers: what compilers are started through leaves all else to the whole command beside it, and where it is
+// missing the whole command takes its place.
+func TestCommandOfCompilers(t *testing.T) {
+	t.Parallel()
+	copied := filepath.Join(t.TempDir(), "tree")
+	if err := os.CopyFS(copied, os.DirFS(tree)); err != nil {
+		t.Fatal(err)
+	}
+	lib := filepath.Join(copied, "lib", "kernstash")
+	launcher, full, compile := filepath.Join(copied, "bin", "kernstash"), filepath.Join(lib, "kernstash-full"), filepath.Join(lib, "kernstash-compile")
+	says := func(args ...string) string {
+		t.Helper()
+		cmd := exec.Command(args[0], args[1:]...)
+		cmd.Env = []string{"PATH=/usr/bin:/bin", "HOME=" + t.TempDir()}
+		out, err := cmd.CombinedOutput()
+		if exit := new(exec.ExitError); err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(string(out), cmd.ProcessState.ExitCode())
+	}
+	version := says(full, "version")
+	variable := func(starter, command string) {
+		t.Helper()
+		if got := says(starter, "run", "-q", "--", "printenv", "KERNSTASH_COMMAND"); got != command+"\n0" {
+			t.Errorf("%s: KERNSTASH_COMMAND is %q, want %s", starter, got, command)
+		}
+	}
+	variable(launcher, compile)
+	variable(full, compile)
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{version, []string{compile, "version"}},
+		{"hi --\n0", []string{compile, "compile", "--", "echo", "hi", "--"}},
+		{"hi\n0", []string{compile, "compile", "echo", "hi"}}, // the whole command reads the flags
+		{"hi\n0", []string{launcher, "compile", "--", "echo", "hi"}},
+		{"7", []string{compile, "compile", "--", "sh", "-c", "exit 7"}},
+		{"kernstash: unknown command \"nothing\" for \"kernstash\"\nrun 'kernstash --help' for what there is\n2", []string{compile, "nothing"}},
+	} {
+		if got := says(c.args...); got != c.want {
+			t.Errorf("%q: %q, want %q", c.args, got, c.want)
+		}
+	}
+	if err := os.Rename(full, full+".gone"); err != nil {
+		t.Fatal(err)
+	}
+	if got := says(compile, "version"); got != "kernstash: the whole command does not start: "+full+": no such file or directory\n1" {
+		t.Errorf("without the whole command: %q", got)
+	}
+	if err := errors.Join(os.Rename(full+".gone", full), os.Remove(compile)); err != nil {
+		t.Fatal(err)
+	}
+	variable(launcher, full)
+	variable(full, full)
+	if got := says(launcher, "compile", "--", "echo", "hi"); got != "hi\n0" {
+		t.Errorf("without it: %q", got)
 	}
 }

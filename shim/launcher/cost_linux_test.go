@@ -35,6 +35,26 @@ func TestTimingOfRun(t *testing.T) {
 	}
 }
 
+// TestTimingOfCompilers: what compilers are started through is at its work within 5 ms. It is measured to the end of a
+// program that is no compiler, whose own time is taken off, in turns; of each the fastest counts, as with TestTimingOfRun.
+func TestTimingOfCompilers(t *testing.T) {
+	timing.Only(t)
+	small := filepath.Join(t.TempDir(), "kernstash-compile")
+	build := exec.Command("go", "build", "-trimpath", "-ldflags=-s -w", "-o", small, "../../cmd/kernstash/kernstash-compile")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	do(t, build)
+	const most, rounds = 5 * time.Millisecond, 200
+	alone, ours := time.Hour, time.Hour
+	for range rounds {
+		alone = min(alone, took(t, exec.Command("/bin/true")))
+		ours = min(ours, took(t, exec.Command(small, "compile", "--", "/bin/true")))
+	}
+	t.Logf("a program %v, through the command of compilers %v: %v more", alone, ours, ours-alone)
+	if ours-alone > most {
+		t.Errorf("%v more than the program alone, at most %v", ours-alone, most)
+	}
+}
+
 // TestLauncherIsSmall: what stands before every command can be read at one sitting.
 func TestLauncherIsSmall(t *testing.T) {
 	t.Parallel()

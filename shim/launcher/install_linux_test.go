@@ -29,7 +29,7 @@ func built(t *testing.T) (dir, source string) {
 	if err := errors.Join(needs.CopyPrograms(bin, os.DirFS(filepath.Join(tree, "bin"))), needs.CopyPrograms(filepath.Join(dir, "lib"), regular(b.Dir))); err != nil {
 		t.Fatal(err)
 	}
-	do(t, exec.Command("cp", whole(), filepath.Join(bin, "kernstash-full")))
+	do(t, exec.Command("cp", whole(), small(), bin))
 	do(t, exec.Command(filepath.Join(bin, "kernstash"), "man", filepath.Join(dir, "share", "man")))
 	for shell, file := range map[string]string{"bash": "kernstash", "zsh": "_kernstash", "fish": "kernstash.fish"} {
 		text := do(t, exec.Command(filepath.Join(bin, "kernstash"), "completion", shell))

@@ -75,7 +75,7 @@ func install(dir string) error {
 	if err := os.MkdirAll(lib, 0o700); err != nil {
 		return err
 	}
-	if err := command(filepath.Join(lib, "kernstash-full")); err != nil {
+	if err := errors.Join(command(filepath.Join(lib, "kernstash-full"), ""), command(filepath.Join(lib, "kernstash-compile"), "kernstash-compile")); err != nil {
 		return err
 	}
 	if out, err := exec.Command("make", "-s", "OUT="+filepath.Join(dir, "bin")).CombinedOutput(); err != nil {
@@ -89,15 +89,18 @@ func install(dir string) error {
 	return nil
 }
 
-// command builds the whole command: as users have it, in the long form.
-func command(out string) error {
-	if !timing.IsLong() {
+// command builds the whole command, or a part of it: as users have it, in the long form.
+func command(out, part string) error {
+	switch {
+	case !timing.IsLong() && part == "":
 		return cbuild.Command(out)
+	case !timing.IsLong():
+		return cbuild.CompileCommand(out)
 	}
-	cmd := exec.Command("go", "build", "-o", out, "../../cmd/kernstash")
+	cmd := exec.Command("go", "build", "-o", out, "../../cmd/kernstash/"+part)
 	cmd.Env = append(os.Environ(), cgo()...)
 	if out, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("build the whole command: %w\n%s", err, out)
+		return fmt.Errorf("build the command: %w\n%s", err, out)
 	}
 	return nil
 }
@@ -120,6 +123,8 @@ func emptyLibrary(path, text string) error {
 	}
 	return nil
 }
+
+func small() string { return filepath.Join(tree, "lib", "kernstash", "kernstash-compile") }
 
 func whole() string { return filepath.Join(tree, "lib", "kernstash", "kernstash-full") }
 
@@ -841,7 +846,7 @@ func TestVariables(t *testing.T) {
 	t.Parallel()
 	layer := filepath.Join(tree, "lib", "kernstash", "libkernstash_opencl_layer.so")
 	preload := filepath.Join(tree, "lib", "kernstash", "libkernstash_preload.so")
-	command := "KERNSTASH_COMMAND=" + filepath.Join(tree, "lib", "kernstash", "kernstash-full")
+	command := "KERNSTASH_COMMAND=" + small()
 	for name, tt := range map[string]struct {
 		flags, env []string
 		want       []string

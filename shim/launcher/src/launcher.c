@@ -1,5 +1,5 @@
 /* launcher.c: what is installed as kernstash on Linux: it runs a command with the cache in it, as time(1) runs one. The whole
- * command, kernstash-full, is asked before and after (run-prepare, run-report), and is all else: docs/decisions/100-launcher.md. */
+ * command, kernstash-full, is asked before and after (run-prepare, run-report), and is all else, but for kernstash-compile: docs/decisions/100-launcher.md. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +27,7 @@
 
 extern const Elf64_Ehdr __ehdr_start; /* of this program */
 static char **original;               /* the environment as it was */
-static char layer[PATH_MAX], preload[PATH_MAX], whole[PATH_MAX], in[4][PATH_MAX], file[2 * PATH_MAX], line[8 * PATH_MAX];
+static char layer[PATH_MAX], preload[PATH_MAX], whole[PATH_MAX], compiles[PATH_MAX], in[4][PATH_MAX], file[2 * PATH_MAX], line[8 * PATH_MAX];
 static bool quiet, odd, bears, switched, strict; /* odd: why nothing was asked is not plain; bears: the command can be preloaded into; switched: JAX's cache is on; strict: the report decides how a run ends */
 static int memory = -1, failed; /* the report; why the command does not start, an errno */
 static sigset_t every, before;
@@ -61,21 +61,20 @@ static bool place(char *to, const char *folder, const char *name)
 	return folder != NULL && *folder != 0 && snprintf(file, sizeof(file), "%s/%s", folder, name) > 0 && realpath(file, to) != NULL ? true : (*to = 0);
 }
 
-/* Finds the libraries and the whole command: where it is said, as installed, in a build tree. */
+/* Finds the libraries, the whole command, and what starts compilers, which may be the same: where it is said, as installed, in a build tree. */
 static void find_ours(void)
 {
 	char *named = getenv("KERNSTASH_LIBDIR"), *self = realpath("/proc/self/exe", NULL);
 	self = self != NULL ? self : realpath((char *)getauxval(AT_EXECFN), NULL);
 	snprintf(in[0], PATH_MAX, "%s", named != NULL ? named : "");
-	if (self != NULL) {
-		snprintf(in[3], PATH_MAX, "%s", dirname(self));
-		snprintf(in[1], PATH_MAX, "%s/lib/kernstash", dirname(self)), snprintf(in[2], PATH_MAX, "%s/lib", self);
-	}
+	if (self != NULL)
+		snprintf(in[3], PATH_MAX, "%s", dirname(self)), snprintf(in[1], PATH_MAX, "%s/lib/kernstash", dirname(self)), snprintf(in[2], PATH_MAX, "%s/lib", self);
 	for (int i = 0; i < 4 && *layer == 0; i++)
 		if (place(preload, in[i], "libkernstash.so.1") && place(layer, in[i], LAYER_FILE))
 			place(preload, in[i], "libkernstash_preload.so");
 	for (int i = 1; i <= 4 && *whole == 0; i++)
-		place(whole, in[i % 4], "kernstash-full");
+		if (place(whole, in[i % 4], "kernstash-full") && !place(compiles, in[i % 4], "kernstash-compile"))
+			strcpy(compiles, whole);
 }
 
 /* Reads a part of a file, with a NUL behind it; what the file has not is 0. NULL: there is nothing. */
@@ -205,7 +204,8 @@ int main(int argc, char **argv)
 	bool plain = is_run && at < argc && (argv[at][0] != '-' || strcmp(argv[at++], "--") == 0) && at < argc;
 	const int begins = is_run && (!plain || is_special()) ? prepare(argv) : 0;
 	if (begins == 0 && !plain) {
-		argv[0] = basename(argv[0]), become(whole, argv); /* which may be that of a compiler */
+		argv[0] = basename(argv[0]); /* which may be that of a compiler */
+		become(strcmp(argv[0], "kernstash") != 0 || (argc > 1 && strcmp(argv[1], "compile") == 0) ? compiles : whole, argv);
 		return SAY("kernstash-full is in none of %s, %s, %s\n", in[1], in[2], in[3]), 1;
 	}
 	char **command = argv + (begins > 0 ? begins : at);
@@ -214,7 +214,7 @@ int main(int argc, char **argv)
 		SAY("warning: the command runs without the cache: its libraries are in none of %s, %s, %s; KERNSTASH_LIBDIR may say where they are\n", in[1], in[2], in[3]);
 	else if (begins == 0 && strchr(layer, ':') == NULL && asprintf(&text, LAYERS "=%s", layer) > 0) {
 		bring(text);
-		if ((bears = bears && strchr(layer, ' ') == NULL) && (*preload == 0 || *whole == 0 || setenv("KERNSTASH_COMMAND", whole, 0) == 0) &&
+		if ((bears = bears && strchr(layer, ' ') == NULL) && (*preload == 0 || *whole == 0 || setenv("KERNSTASH_COMMAND", compiles, 0) == 0) &&
 			asprintf(&text, "LD_PRELOAD=%s%s%s", layer, *preload != 0 ? ":" : "", preload) > 0)
 			bring(text);
 		bring(bears ? "KERNSTASH_INJECT=auto" : "KERNSTASH_INJECT=layer"), switched = frameworks_enter();

@@ -14,6 +14,21 @@ import (
 	"time"
 )
 
+// What the parts of the command are called that lie behind the launcher: the whole command, and what compilers are started through.
+const WholeName, CompileName = "kernstash-full", "kernstash-compile"
+
+// CompilePath is what to start compilers through: the small command beside this one, or this one where there is none.
+func CompilePath() (string, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return "", fmt.Errorf("where this command is: %w", err)
+	}
+	if small := filepath.Join(filepath.Dir(self), CompileName); filepath.Base(self) == WholeName && executable(small) == nil {
+		return small, nil
+	}
+	return self, nil
+}
+
 // CommandPath is what to call to be called again: not the whole command where a
 // smaller one stands before it.
 func CommandPath() (string, error) {
@@ -22,7 +37,7 @@ func CommandPath() (string, error) {
 		return "", fmt.Errorf("where this command is: %w", err)
 	}
 	dir := filepath.Dir(self)
-	if filepath.Base(self) == "kernstash-full" {
+	if base := filepath.Base(self); base == WholeName || base == CompileName {
 		for _, front := range []string{filepath.Join(dir, "..", "..", "bin", "kernstash"), filepath.Join(dir, "kernstash")} {
 			if _, err := os.Stat(front); err == nil {
 				return filepath.Clean(front), nil

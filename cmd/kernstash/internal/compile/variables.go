@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/runtimes"
 	"github.com/kernstash/kernstash/internal/pattern"
 	"github.com/kernstash/kernstash/key"
 	"github.com/kernstash/kernstash/worker"
@@ -44,12 +43,11 @@ func readsVariables(path string) error {
 	return nil
 }
 
-// preload is the file name of what `kernstash run` preloads beside the layer.
-const preload = "libkernstash_preload.so"
+// preloads is what the file names of all that `kernstash run` preloads begin with.
+const preloads = "libkernstash_"
 
 // plain returns an environment without what has the cache serve the programs of a compiler.
 func plain(environ []string) (rest []string) {
-	layer := runtimes.Layers().Library
 	for _, v := range environ {
 		name, value, _ := strings.Cut(v, "=")
 		if name == worker.CommandVariable {
@@ -57,7 +55,7 @@ func plain(environ []string) (rest []string) {
 		}
 		if name == "LD_PRELOAD" {
 			libraries := strings.FieldsFunc(value, func(c rune) bool { return c == ':' || c == ' ' })
-			others := slices.DeleteFunc(slices.Clone(libraries), func(path string) bool { return slices.Contains([]string{preload, layer}, filepath.Base(path)) })
+			others := slices.DeleteFunc(slices.Clone(libraries), func(path string) bool { return strings.HasPrefix(filepath.Base(path), preloads) })
 			if len(others) == 0 {
 				continue
 			}

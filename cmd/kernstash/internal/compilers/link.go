@@ -15,7 +15,6 @@ import (
 
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/cli"
 	"github.com/kernstash/kernstash/cmd/kernstash/internal/compile"
-	"github.com/kernstash/kernstash/cmd/kernstash/internal/launch"
 	"github.com/kernstash/kernstash/internal/human"
 )
 
@@ -66,7 +65,7 @@ func behind(a *cli.App, args []string) (status int, err error) {
 
 // next returns the absolute path of the first program of a name that is not the command, nor one of some others.
 func next(name, path string, others []string) (program string, err error) {
-	program, err = launch.FindCommand(name, path, func(file string) bool {
+	program, err = cli.FindCommand(name, path, func(file string) bool {
 		abs, err := filepath.Abs(file)
 		return err != nil || isOurs(file) || slices.Contains(others, abs)
 	})
@@ -91,7 +90,7 @@ func isOurs(file string) bool {
 	}
 	const most = 4 << 20 // the launcher is small, and compilers are large
 	if info.Mode().IsRegular() && info.Size() < most {
-		if b, err := os.ReadFile(file); err == nil && bytes.HasPrefix(b, []byte(elf.ELFMAG)) && bytes.Contains(b, []byte("kernstash-full")) {
+		if b, err := os.ReadFile(file); err == nil && bytes.HasPrefix(b, []byte(elf.ELFMAG)) && bytes.Contains(b, []byte(cli.WholeName)) {
 			return true
 		}
 	}

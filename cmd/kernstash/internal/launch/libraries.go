@@ -161,8 +161,8 @@ func entryVariables(env []string, l Libraries, inject string) ([]Variable, error
 	if l.Preload != "" {
 		preload = append(preload, l.Preload)
 		// What is preloaded starts compilers through the command.
-		if self, err := os.Executable(); err == nil && e.get(worker.CommandVariable) == "" {
-			all = append(all, Variable{worker.CommandVariable, self})
+		if command, err := cli.CompilePath(); err == nil && e.get(worker.CommandVariable) == "" {
+			all = append(all, Variable{worker.CommandVariable, command})
 		}
 	}
 	list := e.get("LD_PRELOAD")

@@ -53,7 +53,7 @@ func (o *Options) prepare(command []string) (*runner, error) {
 		return nil, err
 	}
 	r := &runner{options: o}
-	if r.path, err = FindCommand(command[0], searchPath(), nil); err != nil {
+	if r.path, err = cli.FindCommand(command[0], searchPath(), nil); err != nil {
 		return nil, cannotStart(err)
 	}
 	r.outcome = Outcome{Command: command, Inject: "none"}

@@ -71,7 +71,7 @@ func EnableApps(a *cli.App, o *launch.Options, programs []string) error {
 		if session && listed {
 			continue
 		}
-		if p.found, err = launch.FindCommand(p.name, os.Getenv("PATH"), isScript); err == nil {
+		if p.found, err = cli.FindCommand(p.name, os.Getenv("PATH"), isScript); err == nil {
 			p.found, err = filepath.Abs(p.found)
 		} else if listed { // to be taken out is all that it needs
 			p.found = ""
@@ -119,7 +119,7 @@ exec "$program" "$@"
 		if p.found == "" {
 			continue
 		}
-		if first, err := launch.FindCommand(p.name, os.Getenv("PATH"), nil); err != nil || !sameFile(first, string(p.script)) {
+		if first, err := cli.FindCommand(p.name, os.Getenv("PATH"), nil); err != nil || !sameFile(first, string(p.script)) {
 			fmt.Fprintf(a.Err, "kernstash: warning: %s does not come before %s in PATH, so the script is not what %s leads to\n",
 				filepath.Dir(string(p.script)), filepath.Dir(p.found), p.name)
 		}
