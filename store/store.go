@@ -51,8 +51,8 @@ type Locker interface {
 // FirstGetter is what a Store offers that can leave unread what few who hit need.
 type FirstGetter interface {
 	// GetFirst is Get for a caller that needs the first binary alone: the others may be left unread,
-	// and unchecked, as the artifact's Rest. The code may be in the memory of buf, which the store does
-	// not touch once it has returned.
+	// and unchecked, as the artifact's Rest. The code may be in the memory of buf, which is not nil
+	// and which the store does not touch once it has returned.
 	GetFirst(ctx context.Context, k key.Key, buf *Buffer) (*Entry, error)
 }
 

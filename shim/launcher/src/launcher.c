@@ -1,5 +1,5 @@
 /* launcher.c: what is installed as kernstash on Linux: it runs a command with the cache in it, as time(1) runs one. The whole
- * command, kernstash-full, is asked before and after (run-prepare, run-report), and is all else, but for kernstash-compile: docs/decisions/100-launcher.md. */
+ * command, kernstash-full, is asked before and after (run-prepare, run-report), and is all else, but for compilers: docs/decisions/100-launcher.md, 209-command-of-compilers.md. */
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
